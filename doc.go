@@ -1,0 +1,38 @@
+// Package holdfast is the vocabulary of the product: the nouns that every other
+// package speaks in. It holds values only: no I/O, no clock, no context.
+//
+// Holdfast carries decision state (the accepted plan and its progress, the
+// user's choices) of coding-agent sessions through context compaction.
+//
+// # The tour, from the bottom up
+//
+//   - holdfast (here): ids, events, the continuity capsule, verdicts, error codes.
+//   - sse: framing of server-sent events; bytes pass verbatim, a copy is parsed.
+//   - wire/anthropic, wire/responses, wire/chat, wire/gemini: one protocol each:
+//     read a body or a stream into the vocabulary, patch bytes in place.
+//   - agents: what is known of each coding agent on the wire, as a table.
+//   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
+//   - store, store/sqlite: what is durable.
+//   - upstream: where calls go, and the one HTTP transport.
+//   - engine: the use cases; it owns the clock, the logger and transactions.
+//   - proxy: HTTP in, HTTP out.
+//   - eval: scripted agents, upstreams and judges.
+//   - cmd/holdfast: one file per command.
+//
+// # Glossary
+//
+//   - Principal: who is authenticated, and pays. Without keys there is one, Local.
+//   - Session: the agent's own session inside a principal.
+//   - Thread: the main conversation of a session, or one of its subagents.
+//   - Branch: one lineage of history inside a session.
+//   - Attempt: one upstream call.
+//   - Boundary: one compaction of one branch.
+//   - Epoch: from one boundary to the next.
+//   - Anchor: what identifies a piece of history that was relayed: a tool call
+//     id, the digest of an assistant text, of a genuine user message, of an
+//     opaque compaction item.
+//   - Capsule: the continuity state of one branch; its revision only grows.
+//   - Block: the rendered capsule, as it stands in a summary or a request.
+//   - Side call: a request that an agent makes beside the conversation.
+//   - Carrier: a tool whose calls carry plan state.
+package holdfast

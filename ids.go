@@ -1,0 +1,30 @@
+package holdfast
+
+// Principal is who is authenticated, and pays.
+type Principal string
+
+// Local is the only principal of a server without keys. It stays the same
+// whatever provider credential passes through, so that a refreshed login does
+// not lose a session.
+const Local Principal = "local"
+
+// Identifiers that Holdfast makes itself (UUIDv7 in text form).
+type (
+	SessionID  string
+	BranchID   string
+	BoundaryID string
+)
+
+// Protocol names a wire format.
+type Protocol string
+
+// The four wire formats.
+const (
+	Anthropic Protocol = "anthropic" // POST /v1/messages
+	Chat      Protocol = "chat"      // POST /v1/chat/completions
+	Responses Protocol = "responses" // POST /v1/responses
+	Gemini    Protocol = "gemini"    // POST /v1beta/models/M:generateContent
+)
+
+// Protocols lists all wire formats in their fixed order.
+func Protocols() []Protocol { return []Protocol{Anthropic, Chat, Responses, Gemini} }

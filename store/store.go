@@ -1,0 +1,197 @@
+// Package store is the contract of what is durable, and an in-memory store
+// that keeps it. A capsule must outlive the process, or a restart between two
+// compactions would lose the plan.
+//
+// What is stored, per principal: sessions, their branches, the anchors by which
+// a later history is recognised (digests only), every revision of a capsule,
+// epochs with the block that a sticky delivery repeats, boundaries. No request
+// or answer is ever stored, and of their text only what a capsule holds.
+//
+// Laws, checked for every implementation by storetest:
+//   - A Batch is applied whole or not at all, in the order given.
+//   - Applying a batch again changes nothing (a lost acknowledgement is safe).
+//   - A revision is written once: another content under the same number is
+//     refused with a conflict, and nothing of that batch is written.
+//   - A batch for a session that was removed is refused with not_found.
+//   - No read crosses principals.
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Session is one session of an agent.
+type Session struct {
+	ID        holdfast.SessionID
+	Principal holdfast.Principal
+	Agent     string // "" when unknown
+	// Key is the agent's own id, or "run:NAME" when the path named it. It is
+	// unique within (Principal, Agent).
+	Key       string
+	CreatedAt time.Time
+	UsedAt    time.Time
+}
+
+// Branch is one lineage of history.
+type Branch struct {
+	ID      holdfast.BranchID
+	Session holdfast.SessionID
+	Thread  string // "" is the main thread
+	// Parent and ParentRevision tell where a fork took its capsule from.
+	Parent         holdfast.BranchID
+	ParentRevision int
+	Epoch          int // the newest epoch
+	CreatedAt      time.Time
+	UsedAt         time.Time
+}
+
+// Epoch runs from one boundary of a branch to the next. Epoch 0 has no row
+// until its branch is written.
+type Epoch struct {
+	Branch   holdfast.BranchID
+	N        int
+	Evidence holdfast.Digest // of the summary that opens it; zero in epoch 0
+	Revision int             // of the capsule when it opened
+	// Block is the text that a sticky delivery repeats, byte for byte; empty
+	// when the summary itself carries it or there is nothing to carry.
+	Block    string
+	OpenedAt time.Time
+}
+
+// Anchor is one recognised piece of a branch's history.
+type Anchor struct {
+	Branch holdfast.BranchID
+	Epoch  int
+	Seq    int // position within the epoch, from 0, without gaps
+	Digest holdfast.Digest
+	// Strong anchors (call ids, long texts, opaque items, our block) identify a
+	// history on their own; the others only in their place.
+	Strong bool
+	// Revision is that of the capsule once this anchor was read.
+	Revision int
+}
+
+// Revision is one state of a branch's capsule.
+type Revision struct {
+	Branch holdfast.BranchID
+	N      int // from 1
+	Epoch  int
+	// Seq is the number of anchors of the epoch that had been read.
+	Seq    int
+	Digest string
+	// Capsule is its JSON form (holdfast.Capsule), with its own schema version.
+	Capsule []byte
+	At      time.Time
+}
+
+// BoundaryStatus is how far a compaction got.
+type BoundaryStatus string
+
+// The statuses.
+const (
+	BoundaryStarted   BoundaryStatus = "started"
+	BoundaryCommitted BoundaryStatus = "committed"
+	BoundaryFailed    BoundaryStatus = "failed"
+)
+
+// Boundary is one compaction of one branch.
+type Boundary struct {
+	ID       holdfast.BoundaryID
+	Branch   holdfast.BranchID
+	Epoch    int    // the epoch that it closes
+	Row      string // of the agents table
+	Status   BoundaryStatus
+	Revision int             // of the capsule that it carries; 0: none
+	Summary  holdfast.Digest // of the summary as the client received it
+	Block    string          // digest of the block that was delivered; "": none
+	At       time.Time
+}
+
+// Batch is what is written together. Rows replace older rows of the same key,
+// except Revisions, which are written once.
+type Batch struct {
+	// Session is the session that all rows belong to. It is written when
+	// CreatedAt is set and the row is new, and its UsedAt is moved forward.
+	Session  Session
+	Branches []Branch
+	Epochs   []Epoch
+	// Anchors replace those of the same branch and epoch from the lowest Seq
+	// given on: what stood behind is dropped.
+	Anchors    []Anchor
+	Revisions  []Revision
+	Boundaries []Boundary
+}
+
+// BranchState is a branch with what a process needs to go on with it.
+type BranchState struct {
+	Branch
+	Epochs     []Epoch    // in order
+	Anchors    []Anchor   // of all epochs, ordered by epoch and seq
+	Revisions  []Revision // in order
+	Boundaries []Boundary // in order of time
+}
+
+// SessionState is a session with all its branches, oldest first.
+type SessionState struct {
+	Session
+	Branches []BranchState
+}
+
+// Hit is a stored anchor or block found by its digest.
+type Hit struct {
+	Session holdfast.SessionID
+	Anchor  Anchor // for a block: Branch, Epoch and Revision are set
+}
+
+// Removal names a removed session. Seq grows with every removal.
+type Removal struct {
+	Seq     int64
+	Session holdfast.SessionID
+}
+
+// SessionInfo is a session as a list shows it.
+type SessionInfo struct {
+	Session
+	Branches int
+	Epochs   int // boundaries that were carried through, all branches
+	Revision int // the newest of the newest branch
+}
+
+// Writer applies batches. Apply returns one error per batch, nil where it was
+// written; the call fails as a whole only with a single non-nil error for all.
+type Writer interface {
+	Apply(ctx context.Context, batches []Batch) []error
+}
+
+// Reader finds what an engine needs. Errors carry holdfast codes: not_found,
+// unavailable, newer_schema.
+type Reader interface {
+	// Session finds a session by the agent's own id.
+	Session(ctx context.Context, p holdfast.Principal, agent, key string) (SessionState, error)
+	// Find looks anchors up among the strong ones of a principal and returns a
+	// hit for each that is known, the newest where one is known more than once.
+	Find(ctx context.Context, p holdfast.Principal, digests []holdfast.Digest) ([]Hit, error)
+	// FindBlock looks a delivered block up by its digest.
+	FindBlock(ctx context.Context, p holdfast.Principal, digest string) (Hit, error)
+}
+
+// Keeper is what the commands use.
+type Keeper interface {
+	// Sessions lists sessions, last used first.
+	Sessions(ctx context.Context, p holdfast.Principal) ([]SessionInfo, error)
+	// Load reads one session by its id.
+	Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (SessionState, error)
+	// Remove erases all of one session and leaves only its Removal.
+	Remove(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) error
+}
+
+// Sweeper keeps a running server in step with removals.
+type Sweeper interface {
+	// Removals lists removals behind a sequence number, oldest first.
+	Removals(ctx context.Context, after int64) ([]Removal, error)
+	// Expire removes sessions that were last used before t and returns how many.
+	Expire(ctx context.Context, t time.Time) (int, error)
+}
