@@ -1,0 +1,200 @@
+// Package agents is what Holdfast knows of coding agents on the wire: by which
+// fields they name a session, how a compaction looks, which tools carry plan
+// state, which texts in the user's role no person typed. It is a table plus
+// matchers. It gives verdicts and has no behaviour: whoever asks decides.
+//
+// # Where the facts come from
+//
+// Every row was read off requests that the real agent sent to a scripted
+// upstream (testdata/wire holds them with their prose replaced), in the versions
+// that the row names. A literal counts only in its place: the same words earlier
+// in the history, in a quotation or in a token count are nothing.
+//
+// # What was settled by capture
+//
+//   - claude-code 2.1.332 keeps the Task tools out of "tools" and names them in a
+//     reminder ("deferred tools"); calls to them work all the same. So a call is
+//     judged by its result, and only a call without a result yet by whether the
+//     request offered the tool.
+//   - claude-code 2.1.332 asks for a compaction a second time, with a paragraph
+//     appended, when the answer has no <summary> block. Both are one boundary.
+//   - claude-code keeps the text of a summary before and behind its tags, so a
+//     block at the end of the answer arrives (2.1.197 and 2.1.332).
+//   - claude-code probes with HEAD / (2.1.197) or HEAD /api/hello (2.1.332).
+//   - codex 0.171.0 makes a thread title in a thread of its own, told by
+//     thread_source "thread_title".
+package agents
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Names of the agents in the table.
+const (
+	ClaudeCode = "claude-code"
+	Codex      = "codex"
+)
+
+// Evidence is what a request shows of itself, from outside in.
+type Evidence struct {
+	Protocol holdfast.Protocol
+	// Path is the request path without query and without Holdfast's own prefixes.
+	Path string
+	// Header returns the first value of a header, "" when absent.
+	Header func(name string) string
+	// Request is what the scan found; nil when the body could not be read.
+	Request *holdfast.Request
+	// Tools lists the tools that the request offers. It is called at most once.
+	Tools func() []holdfast.Tool
+	// Last is the last element of the history, decoded.
+	Last []holdfast.Event
+}
+
+// Classify says which agent, session and thread a request belongs to, and
+// whether it is a side call, a compaction request or an ordinary turn.
+func Classify(e Evidence) holdfast.Verdict {
+	v := identify(e)
+	if v.Kind == holdfast.SideCall {
+		return v
+	}
+	if row, ok := sideCallByEndpoint(e); ok {
+		v.Kind, v.Row = holdfast.SideCall, row
+		return v
+	}
+	for _, row := range compactions {
+		if row.Protocol == e.Protocol && row.matches(e) {
+			v.Kind, v.Row, v.Summary = holdfast.Compaction, row.ID, row.Summary
+			return v
+		}
+	}
+	if v.Agent == ClaudeCode && e.Request != nil && onlyServerTools(e) {
+		v.Kind, v.Row = holdfast.SideCall, "claude-code/no-tools"
+		return v
+	}
+	v.Kind = holdfast.Turn
+	return v
+}
+
+// sideCallByEndpoint: token counts are never part of the conversation.
+func sideCallByEndpoint(e Evidence) (string, bool) {
+	if strings.HasSuffix(e.Path, "/count_tokens") || strings.HasSuffix(e.Path, ":countTokens") {
+		return "endpoint/count-tokens", true
+	}
+	return "", false
+}
+
+// onlyServerTools holds for claude-code's titles, plan names, page summaries
+// (no tools at all) and web searches (one tool that the provider runs). A turn
+// of the conversation always offers tools of its own.
+func onlyServerTools(e Evidence) bool {
+	switch {
+	case e.Request.ToolCount == 0:
+		return true
+	case e.Request.ToolCount > 2:
+		return false
+	}
+	for _, t := range e.Tools() {
+		if !t.Server {
+			return false
+		}
+	}
+	return true
+}
+
+// identify reads the identity fields (the table "Identity" of each agent).
+func identify(e Evidence) holdfast.Verdict {
+	h := e.Header
+	var userID, cacheKey string
+	if e.Request != nil {
+		userID, cacheKey = e.Request.UserID, e.Request.CacheKey
+	}
+	switch {
+	case h("X-Claude-Code-Session-Id") != "" || claudeSession(userID) != "":
+		v := holdfast.Verdict{Agent: ClaudeCode, Session: h("X-Claude-Code-Session-Id"), Thread: h("X-Claude-Code-Agent-Id")}
+		if v.Session == "" {
+			v.Session = claudeSession(userID)
+		}
+		return v
+	case e.Protocol == holdfast.Responses && h("X-Codex-Turn-Metadata") != "",
+		e.Protocol == holdfast.Responses && h("Session-Id") != "" && h("Thread-Id") != "":
+		return identifyCodex(h, cacheKey)
+	}
+	v := holdfast.Verdict{}
+	for _, id := range []string{h("X-Session-Id"), h("Session_id"), cacheKey} {
+		if id != "" {
+			v.Session = id
+			break
+		}
+	}
+	return v
+}
+
+// codexMetadata is the part of the header x-codex-turn-metadata that is read.
+type codexMetadata struct {
+	RequestKind  string `json:"request_kind"`
+	ThreadSource string `json:"thread_source"`
+	ForkedFrom   string `json:"forked_from_thread_id"`
+	SessionID    string `json:"session_id"`
+	ThreadID     string `json:"thread_id"`
+	Compaction   struct {
+		Implementation string `json:"implementation"`
+	} `json:"compaction"`
+}
+
+func readCodexMetadata(h func(string) string) (m codexMetadata) {
+	if raw := h("X-Codex-Turn-Metadata"); raw != "" {
+		// A header that is no JSON is a client that we do not know: no metadata.
+		if json.Unmarshal([]byte(raw), &m) != nil {
+			return codexMetadata{}
+		}
+	}
+	return m
+}
+
+func identifyCodex(h func(string) string, cacheKey string) holdfast.Verdict {
+	m := readCodexMetadata(h)
+	v := holdfast.Verdict{Agent: Codex, ForkedFrom: m.ForkedFrom}
+	v.Session = firstOf(h("Session-Id"), m.SessionID, cacheKey)
+	if thread := firstOf(h("Thread-Id"), m.ThreadID); thread != v.Session {
+		v.Thread = thread
+	}
+	switch {
+	case m.ThreadSource == "thread_title":
+		v.Kind, v.Row = holdfast.SideCall, "codex/thread-title"
+	case m.RequestKind == "prewarm":
+		v.Kind, v.Row = holdfast.SideCall, "codex/prewarm"
+	}
+	return v
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// claudeSession reads the session id out of metadata.user_id: a JSON string with
+// session_id (2.1.197), or "user_..._session_UUID" (older versions).
+func claudeSession(userID string) string {
+	if strings.HasPrefix(userID, "{") {
+		var id struct {
+			SessionID string `json:"session_id"`
+		}
+		if json.Unmarshal([]byte(userID), &id) != nil {
+			return ""
+		}
+		return id.SessionID
+	}
+	if strings.HasPrefix(userID, "user_") {
+		if i := strings.LastIndex(userID, "_session_"); i >= 0 {
+			return userID[i+len("_session_"):]
+		}
+	}
+	return ""
+}

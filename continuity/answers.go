@@ -1,0 +1,137 @@
+package continuity
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// question is the part of a structured question that is read. claude-code names
+// it by its text, codex by its id.
+type question struct {
+	ID       string `json:"id"`
+	Header   string `json:"header"`
+	Question string `json:"question"`
+}
+
+// answerQuestions makes a decision of each answer. A question that nobody
+// answered leaves nothing.
+func answerQuestions(c *holdfast.Capsule, call Call) {
+	if call.Result == nil {
+		return
+	}
+	var args struct {
+		Questions []question `json:"questions"`
+	}
+	if json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	answers := jsonAnswers(call.Result.Text)
+	if answers == nil {
+		answers = textAnswers(call.Result.Text, args.Questions)
+	}
+	for _, q := range args.Questions {
+		answer, ok := answers[q.Question]
+		if !ok {
+			answer, ok = answers[q.ID]
+		}
+		if answer = bounded(answer, maxStepBytes); ok && answer != "" {
+			decide(c, call.ID, bounded(q.Question, maxStepBytes), answer)
+		}
+	}
+}
+
+// jsonAnswers reads codex's {"answers":{"ID":{"answers":["..."]}}}; nil when
+// the text is something else.
+func jsonAnswers(text string) map[string]string {
+	var out struct {
+		Answers map[string]struct {
+			Answers []string `json:"answers"`
+		} `json:"answers"`
+	}
+	if json.Unmarshal([]byte(text), &out) != nil || out.Answers == nil {
+		return nil
+	}
+	answers := make(map[string]string, len(out.Answers))
+	for id, a := range out.Answers {
+		answers[id] = strings.Join(a.Answers, ", ")
+	}
+	return answers
+}
+
+// textAnswers reads claude-code's `"QUESTION"="ANSWER"` pairs. The questions are
+// known from the call, so an answer that holds quotes of its own is still cut
+// where the next known question, or the fixed end, begins.
+func textAnswers(text string, questions []question) map[string]string {
+	answers := map[string]string{}
+	type mark struct {
+		at, end int
+		q       string
+	}
+	var marks []mark
+	for _, q := range questions {
+		key := `"` + q.Question + `"="`
+		if i := strings.Index(text, key); i >= 0 && q.Question != "" {
+			marks = append(marks, mark{i, i + len(key), q.Question})
+		}
+	}
+	slices.SortFunc(marks, func(a, b mark) int { return a.at - b.at })
+	for i, m := range marks {
+		stop := len(text)
+		if i+1 < len(marks) {
+			stop = marks[i+1].at
+		} else if end := strings.Index(text[m.end:], ". You can now continue"); end >= 0 {
+			stop = m.end + end
+		}
+		if j := strings.LastIndexByte(text[m.end:stop], '"'); j >= 0 {
+			answers[m.q] = text[m.end : m.end+j]
+		}
+	}
+	return answers
+}
+
+// decide records an answer. The same answer again changes nothing; another one
+// to the same question supersedes it.
+func decide(c *holdfast.Capsule, call, subject, answer string) {
+	var supersedes []string
+	for i, d := range c.Decisions {
+		if d.Subject != subject {
+			continue
+		}
+		if d.Evidence.Call == call || (d.Status == holdfast.FactActive && d.Statement == answer) {
+			return
+		}
+		if d.Status == holdfast.FactActive {
+			c.Decisions[i].Status = holdfast.FactSuperseded
+			supersedes = append(supersedes, d.ID)
+		}
+	}
+	c.Decisions = append(c.Decisions, holdfast.Decision{
+		ID: nextID(c.Decisions), Subject: subject, Statement: answer, Supersedes: supersedes, Status: holdfast.FactActive,
+		Evidence: holdfast.Evidence{By: holdfast.ByStructured, Call: call},
+	})
+	// Superseded decisions are the first to go when the store's bound is reached.
+	for len(c.Decisions) > maxDecisions {
+		i := slices.IndexFunc(c.Decisions, func(d holdfast.Decision) bool { return d.Status != holdfast.FactActive })
+		if i < 0 {
+			i = 0
+		}
+		c.Decisions = slices.Delete(c.Decisions, i, i+1)
+	}
+}
+
+// nextID is one above the highest number in use, so that ids are never reused
+// while any decision that might name them is left.
+func nextID(ds []holdfast.Decision) string {
+	max := 0
+	for _, d := range ds {
+		var n int
+		if _, err := fmt.Sscanf(d.ID, "d%d", &n); err == nil && n > max {
+			max = n
+		}
+	}
+	return fmt.Sprintf("d%d", max+1)
+}

@@ -1,0 +1,109 @@
+// Package continuity is the capsule: how it is harvested from structured calls,
+// merged, bounded and rendered. It is pure: no clock, no I/O, no randomness.
+//
+// # What enters
+//
+// Only what a harness states in machine-readable form: plan lists (TodoWrite,
+// update_plan), tasks (TaskCreate, TaskUpdate), plans shown to the user and the
+// user's word on them (ExitPlanMode), structured questions and their answers
+// (AskUserQuestion, request_user_input). No text is interpreted.
+//
+// # Laws
+//
+//   - Fold is deterministic and idempotent: folding a call that was folded before
+//     changes nothing, so a crash heals with the next request's history.
+//   - The newest list is the plan, in its own order, with the states as given,
+//     also when a step was reopened. States that a harness calls deleted or
+//     cancelled leave the plan; states that nobody knows read as pending.
+//   - A step that vanishes without a user's word stays by name in Removed.
+//   - A call whose result is an error never counts. A call without a result yet
+//     counts, unless its meaning is in the result (TaskCreate, questions).
+//   - A proposal never displaces the plan in force; only the user's approval does.
+//   - One active decision per subject; a newer answer supersedes.
+//   - The digest covers content alone: equal content has an equal digest.
+//   - Render never fails and never cuts inside a step: what does not fit is left
+//     out whole, in a fixed order, and named in one line.
+package continuity
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Preserve says which parts of a capsule are kept and shown.
+type Preserve struct {
+	Plan          bool
+	UserDecisions bool
+}
+
+// All keeps everything.
+var All = Preserve{Plan: true, UserDecisions: true}
+
+// Call is one carrier call of a history, with what came back.
+type Call struct {
+	ID        string
+	Tool      string
+	Arguments []byte
+	Result    *holdfast.ToolResult // nil: no result seen yet
+}
+
+// Empty reports whether a capsule holds nothing that could be carried.
+func Empty(c holdfast.Capsule) bool {
+	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0
+}
+
+// Seal sets the schema version and the digest of c's content.
+func Seal(c holdfast.Capsule) holdfast.Capsule {
+	content := c
+	content.SchemaVersion, content.Revision, content.Branch, content.Digest = 0, 0, "", ""
+	raw, err := json.Marshal(content)
+	if err != nil {
+		// Plain strings and slices always marshal.
+		panic(err)
+	}
+	c.SchemaVersion = holdfast.SchemaVersion
+	c.Digest = "sha256:" + holdfast.DigestOf(string(raw)).String()
+	return c
+}
+
+// clone copies what Fold may change, so that earlier revisions stay as they were.
+func clone(c holdfast.Capsule) holdfast.Capsule {
+	if c.Plan != nil {
+		p := *c.Plan
+		p.Steps = append([]holdfast.Step(nil), p.Steps...)
+		p.Removed = append([]string(nil), p.Removed...)
+		c.Plan = &p
+	}
+	if c.Proposal != nil {
+		p := *c.Proposal
+		c.Proposal = &p
+	}
+	c.Decisions = append([]holdfast.Decision(nil), c.Decisions...)
+	return c
+}
+
+// Bounds of what the store keeps. They are generous: a block is bounded by
+// Render, these only stop a runaway.
+const (
+	maxSteps     = 400
+	maxStepBytes = 4 << 10
+	maxPlanBytes = 64 << 10
+	maxRemoved   = 40
+	maxDecisions = 200
+)
+
+// bounded cuts a text at the last white space before max bytes and marks the cut.
+func bounded(s string, max int) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= max {
+		return s
+	}
+	cut := strings.LastIndexAny(s[:max], " \t\n")
+	if cut <= 0 {
+		for cut = max; cut > 0 && s[cut]&0xC0 == 0x80; cut-- {
+		}
+	}
+	return strings.TrimSpace(s[:cut]) + " […]"
+}

@@ -1,0 +1,354 @@
+package continuity
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
+)
+
+// Fold applies carrier calls, in the order of the history, to a capsule. The
+// result is sealed; c itself is not changed.
+func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
+	c = clone(c)
+	for _, call := range calls {
+		if call.Result != nil && (call.Result.IsError || agents.FailedResult(call.Result.Text)) {
+			// A refused plan is an answer; every other failure is no call at all.
+			if carrier, ok := agents.CarrierOf(call.Tool); ok && carrier.Shape == agents.ExitPlan && keep.Plan {
+				rejectPlan(&c, call)
+			}
+			continue
+		}
+		carrier, ok := agents.CarrierOf(call.Tool)
+		if !ok {
+			continue
+		}
+		switch carrier.Shape {
+		case agents.Snapshot:
+			if keep.Plan {
+				applySnapshot(&c, carrier, call)
+			}
+		case agents.TaskCreate:
+			if keep.Plan {
+				createTask(&c, call)
+			}
+		case agents.TaskUpdate:
+			if keep.Plan {
+				updateTask(&c, call)
+			}
+		case agents.PlanFile:
+			if keep.Plan {
+				proposeFile(&c, call)
+			}
+		case agents.ExitPlan:
+			if keep.Plan {
+				exitPlan(&c, call)
+			}
+		case agents.Ask:
+			if keep.UserDecisions {
+				answerQuestions(&c, call)
+			}
+		}
+	}
+	return Seal(c)
+}
+
+// status maps a harness's state; gone is true for states that take a step out
+// of the plan.
+func status(s string) (st holdfast.StepStatus, gone bool) {
+	switch s {
+	case "in_progress":
+		return holdfast.StepInProgress, false
+	case "completed":
+		return holdfast.StepCompleted, false
+	case "cancelled", "canceled", "deleted":
+		return "", true
+	}
+	return holdfast.StepPending, false
+}
+
+func applySnapshot(c *holdfast.Capsule, carrier agents.Carrier, call Call) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	var items []map[string]any
+	raw, ok := args[carrier.List]
+	if !ok || json.Unmarshal(raw, &items) != nil {
+		return
+	}
+	var steps []holdfast.Step
+	var removed []string
+	for _, item := range items {
+		text, _ := item[carrier.Text].(string)
+		text = bounded(text, maxStepBytes)
+		if text == "" || len(steps) == maxSteps {
+			continue
+		}
+		state, _ := item[carrier.Status].(string)
+		st, gone := status(state)
+		if gone {
+			removed = append(removed, text)
+			continue
+		}
+		steps = append(steps, holdfast.Step{Text: text, Status: st})
+	}
+	replaceSteps(c, steps, removed)
+}
+
+// replaceSteps makes steps the plan in force. Open steps of the list before
+// that are not in the new one are kept by name.
+func replaceSteps(c *holdfast.Capsule, steps []holdfast.Step, removed []string) {
+	p := holdfast.Plan{Source: holdfast.FromStructuredTool, Steps: steps}
+	if old := c.Plan; old != nil {
+		p.Removed = old.Removed
+		if old.Status == holdfast.PlanAccepted {
+			p.Approved = old.Approved
+		}
+		if old.Source == holdfast.FromStructuredTool {
+			for _, s := range old.Steps {
+				if s.Status != holdfast.StepCompleted {
+					removed = append(removed, s.Text)
+				}
+			}
+		}
+	}
+	remove(&p, removed...)
+	settle(&p)
+	c.Plan = &p
+}
+
+// remove adds names to Removed, without those that are steps again.
+func remove(p *holdfast.Plan, names ...string) {
+	isStep := func(name string) bool {
+		return slices.ContainsFunc(p.Steps, func(s holdfast.Step) bool { return s.Text == name })
+	}
+	all := append(slices.Clone(p.Removed), names...)
+	p.Removed = nil
+	for _, n := range all {
+		if !isStep(n) && !slices.Contains(p.Removed, n) {
+			p.Removed = append(p.Removed, n)
+		}
+	}
+	if over := len(p.Removed) - maxRemoved; over > 0 {
+		p.Removed = p.Removed[over:]
+	}
+}
+
+// settle derives the plan's status from its steps. A list that was emptied
+// while steps were open is abandoned.
+func settle(p *holdfast.Plan) {
+	p.Status = holdfast.PlanAccepted
+	if len(p.Steps) == 0 {
+		p.Status = holdfast.PlanAbandoned
+		return
+	}
+	for _, s := range p.Steps {
+		if s.Status != holdfast.StepCompleted {
+			return
+		}
+	}
+	p.Status = holdfast.PlanCompleted
+}
+
+// taskCreated reads the id out of claude-code's "Task #1 created successfully: ...".
+var taskCreated = regexp.MustCompile(`^Task #(\S+) created successfully`)
+
+// taskPlan is the plan in force if it is a list of tasks, else a new one.
+func taskPlan(c *holdfast.Capsule) *holdfast.Plan {
+	if p := c.Plan; p != nil && p.Source == holdfast.FromStructuredTool &&
+		(len(p.Steps) == 0 || p.Steps[0].Ref != "") {
+		return p
+	}
+	replaceSteps(c, nil, nil)
+	return c.Plan
+}
+
+func createTask(c *holdfast.Capsule, call Call) {
+	if call.Result == nil {
+		return // the id by which later updates name it is in the result
+	}
+	id := taskCreated.FindStringSubmatch(strings.TrimSpace(call.Result.Text))
+	var args struct {
+		Subject string `json:"subject"`
+	}
+	if id == nil || json.Unmarshal(call.Arguments, &args) != nil || strings.TrimSpace(args.Subject) == "" {
+		return
+	}
+	p := taskPlan(c)
+	text := bounded(args.Subject, maxStepBytes)
+	for i, s := range p.Steps {
+		if s.Ref != id[1] {
+			continue
+		}
+		if s.Text == text {
+			return // this call again
+		}
+		if s.Status == holdfast.StepCompleted {
+			// The harness counts from one again: the finished step gave its id up.
+			p.Steps = slices.Delete(p.Steps, i, i+1)
+			break
+		}
+		p.Steps[i].Text = text
+		return
+	}
+	if len(p.Steps) == maxSteps {
+		return
+	}
+	p.Steps = append(p.Steps, holdfast.Step{Ref: id[1], Text: text, Status: holdfast.StepPending})
+	remove(p)
+	settle(p)
+}
+
+func updateTask(c *holdfast.Capsule, call Call) {
+	var args struct {
+		TaskID  string `json:"taskId"`
+		Status  string `json:"status"`
+		Subject string `json:"subject"`
+	}
+	if json.Unmarshal(call.Arguments, &args) != nil || c.Plan == nil {
+		return
+	}
+	p := c.Plan
+	for i := range p.Steps {
+		if p.Steps[i].Ref != args.TaskID || args.TaskID == "" {
+			continue
+		}
+		if text := bounded(args.Subject, maxStepBytes); text != "" {
+			p.Steps[i].Text = text
+		}
+		if args.Status != "" {
+			st, gone := status(args.Status)
+			if gone {
+				name := p.Steps[i].Text
+				p.Steps = slices.Delete(p.Steps, i, i+1)
+				remove(p, name)
+				settle(p)
+				return
+			}
+			p.Steps[i].Status = st
+		}
+		settle(p)
+		return
+	}
+}
+
+func proposeFile(c *holdfast.Capsule, call Call) {
+	var args struct {
+		Path    string `json:"file_path"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(call.Arguments, &args) != nil || !agents.PlanFilePath(args.Path) {
+		return
+	}
+	text := bounded(args.Content, maxPlanBytes)
+	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
+		return
+	}
+	c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
+}
+
+// approved marks where claude-code's approval repeats the plan: a heading that
+// begins so (its end differs between versions), then the text.
+var approvedHeading = regexp.MustCompile(`(?m)^## Approved Plan[^\n]*:\s*$`)
+
+func exitPlan(c *holdfast.Capsule, call Call) {
+	var args struct {
+		Plan string `json:"plan"` // claude-code before plan files
+	}
+	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	if text := bounded(args.Plan, maxPlanBytes); text != "" && (c.Plan == nil || c.Plan.Approved != text) {
+		c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
+	}
+	if call.Result == nil {
+		return
+	}
+	result := call.Result.Text
+	if !strings.HasPrefix(strings.TrimSpace(result), "User has approved") {
+		return
+	}
+	text := ""
+	if at := approvedHeading.FindStringIndex(result); at != nil {
+		text = result[at[1]:]
+		if i := strings.Index(text, "\n<system-reminder>"); i >= 0 {
+			text = text[:i]
+		}
+		text = bounded(text, maxPlanBytes)
+	} else if c.Proposal != nil {
+		text = c.Proposal.Text
+	}
+	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
+		return // nothing was shown, or this approval again
+	}
+	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromPlanMode, Approved: text, Steps: markdownSteps(text)}
+	if old := c.Plan; old != nil {
+		p.Removed = old.Removed
+		if old.Source == holdfast.FromStructuredTool {
+			for _, s := range old.Steps {
+				if s.Status != holdfast.StepCompleted {
+					remove(&p, s.Text)
+				}
+			}
+		}
+		remove(&p)
+	}
+	c.Plan, c.Proposal = &p, nil
+}
+
+// rejection is what claude-code puts before the words of a user who refused.
+var rejectionWords = regexp.MustCompile(`(?s)(?:the user said:|The user provided the following reason[^:]*:)\s*(.+)$`)
+
+func rejectPlan(c *holdfast.Capsule, call Call) {
+	if agents.FailedResult(call.Result.Text) {
+		return // the tool did not run: nobody saw the plan
+	}
+	var args struct {
+		Plan string `json:"plan"`
+	}
+	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	if text := bounded(args.Plan, maxPlanBytes); text != "" {
+		c.Proposal = &holdfast.Proposal{Source: holdfast.FromPlanMode, Text: text}
+	}
+	if c.Proposal == nil {
+		return
+	}
+	c.Proposal.Status = holdfast.PlanRejected
+	if m := rejectionWords.FindStringSubmatch(call.Result.Text); m != nil {
+		words := m[1]
+		if i := strings.Index(words, "\n<system-reminder>"); i >= 0 {
+			words = words[:i]
+		}
+		c.Proposal.Reason = bounded(words, maxStepBytes)
+	}
+}
+
+// listItem is a top-level item of a Markdown list.
+var listItem = regexp.MustCompile(`^(?:[-*+]|\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(.+)$`)
+
+// markdownSteps reads the top-level list items of a plan as steps.
+func markdownSteps(text string) (steps []holdfast.Step) {
+	fence := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fence = !fence
+			continue
+		}
+		m := listItem.FindStringSubmatch(line)
+		if fence || m == nil || len(steps) == maxSteps {
+			continue
+		}
+		st := holdfast.StepPending
+		if m[1] == "x" || m[1] == "X" {
+			st = holdfast.StepCompleted
+		}
+		steps = append(steps, holdfast.Step{Text: bounded(m[2], maxStepBytes), Status: st})
+	}
+	return steps
+}
