@@ -1,0 +1,378 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// Inbound is a request as it arrived.
+type Inbound struct {
+	Principal holdfast.Principal
+	Run       string // the session that the path names; "" when none
+	Path      string // without Holdfast's prefixes and without query
+	Header    func(name string) string
+	Body      []byte // decoded, whole
+	Request   holdfast.Request
+}
+
+// Insertion is a block that must stand in the request: behind or inside the
+// element at index At (-1: before the first).
+type Insertion struct {
+	At   int
+	Text string
+}
+
+// Attempt is one upstream call of a linked or passing request. Its methods are
+// called from one goroutine, save Relayed.
+type Attempt struct {
+	Verdict holdfast.Verdict
+	// Insert is set when the request must carry a sticky block.
+	Insert *Insertion
+	// Boundary is true for a compaction request of a known branch: the terminal
+	// event of its answer is held until Commit. Block is what goes into its
+	// summary; "" when there is nothing, or the summary is opaque.
+	Boundary bool
+	Block    string
+
+	e        *Engine
+	s        *session
+	b        *branch
+	ep       *epoch
+	protocol holdfast.Protocol
+	base     int // anchors of the epoch when the request was read
+	h        int // anchors of the history
+	replay   bool
+	tools    func() []holdfast.Tool
+	bound    store.Boundary
+	settled  bool
+}
+
+// Linked reports whether the answer matters: it is harvested, or a boundary.
+func (a *Attempt) Linked() bool { return a.b != nil }
+
+// Begin links a request and harvests its history. It returns an attempt that
+// only passes when the request is a side call, has no identity, or the store
+// fails. It waits for the store only as the package comment says.
+func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
+	a := &Attempt{e: e, protocol: in.Request.Protocol}
+	var tools []holdfast.Tool
+	a.tools = func() []holdfast.Tool {
+		if tools == nil && in.Request.Tools.Present() && in.Body != nil {
+			tools = codec.Tools(in.Request.Tools.Of(in.Body))
+		}
+		return tools
+	}
+	var last []holdfast.Event
+	if n := len(in.Request.Messages); n > 0 {
+		// A last element that does not decode is no marker; readHistory reports it.
+		last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body))
+	}
+	a.Verdict = agents.Classify(agents.Evidence{Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
+		Request: &in.Request, Tools: a.tools, Last: last})
+	v := a.Verdict
+	if v.Kind == holdfast.SideCall {
+		return a
+	}
+	key := sessionKey{in.Principal, v.Agent, v.Session}
+	if in.Run != "" {
+		key = sessionKey{in.Principal, v.Agent, "run:" + in.Run}
+	}
+	if key.key == "" {
+		e.metrics.unlinked.WithLabelValues("no_session_id").Inc()
+		return a
+	}
+	s, err := e.enter(ctx, key)
+	if err != nil {
+		e.log.Warn("session not read, request passes unlinked", "code", holdfast.CodeOf(err))
+		e.metrics.unlinked.WithLabelValues("store").Inc()
+		return a
+	}
+	defer s.mu.Unlock()
+	s.usedAt = e.now()
+	if v.Kind == holdfast.Compaction {
+		s.drain(DrainTimeout)
+	}
+	h, err := s.readHistory(codec, in, v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary)
+	if err != nil {
+		e.metrics.unlinked.WithLabelValues("unreadable").Inc()
+		return a
+	}
+	l, err := e.link(ctx, s, v, h)
+	if err != nil {
+		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
+		e.metrics.unlinked.WithLabelValues("store").Inc()
+		return a
+	}
+	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
+	s.attempts++
+	if !l.replay {
+		e.harvest(l, h, v.Kind == holdfast.Compaction)
+	}
+	a.base, a.h = len(a.ep.anchors), len(h.anchors)
+	switch {
+	case v.Kind == holdfast.Compaction:
+		e.beginBoundary(a)
+	case l.how == "epoch":
+		e.beginEpoch(ctx, a, h)
+	default:
+		if !l.replay && l.how != "retry" {
+			e.record(s, l.b)
+		}
+	}
+	if a.Verdict.Kind == holdfast.Turn {
+		a.stick(h)
+	}
+	if l.how != "turn" && l.how != "retry" {
+		e.log.Info("linked", "how", l.how, "agent", v.Agent, "session", s.row.ID, "branch", l.b.row.ID, "epoch", l.ep.row.N, "revision", l.b.effective.Revision)
+	}
+	return a
+}
+
+// harvest takes the anchors and calls of a history that its branch does not
+// have yet. A compaction request adds calls but no anchors: what stands behind
+// them may be the prompt's own.
+func (e *Engine) harvest(l linked, h *history, compaction bool) {
+	b, ep, now := l.b, l.ep, e.now()
+	before := b.effective.Digest
+	base := len(ep.anchors) - l.next // position of an anchor at index i of h is base+i
+	known := len(ep.anchors)
+	if !compaction || known == 0 {
+		for _, a := range h.anchors[l.next:] {
+			ep.add(a)
+		}
+	}
+	for _, call := range h.callsOf(h.anchors) {
+		if call.Result == nil || b.done[call.ID] {
+			continue
+		}
+		seq := base + call.seq + 1
+		if call.seq < l.next {
+			// Known before: folded already, unless its result is new.
+			seq = known
+			if at, ok := ep.pos[h.anchors[call.seq].digest]; ok && at < b.foldedThrough {
+				b.done[call.ID] = true
+				continue
+			}
+		}
+		b.done[call.ID] = true
+		b.confirmed = continuity.Fold(b.confirmed, []continuity.Call{call.Call}, e.cfg.Preserve)
+		if b.advance(b.confirmed, seq, now) {
+			e.metrics.harvest.WithLabelValues(call.Tool).Inc()
+		}
+	}
+	if len(h.anchors) > l.next && !compaction {
+		// The newest answer is confirmed or was replaced by this history.
+		b.advance(continuity.Seal(b.confirmed), len(ep.anchors), now)
+	}
+	if b.effective.Digest != before {
+		e.observe(b)
+	}
+}
+
+// stick sets the insertion of an epoch whose summary does not carry the block.
+func (a *Attempt) stick(h *history) {
+	if a.ep.row.Block == "" || h.carried || h.summaryAt < 0 {
+		return
+	}
+	a.Insert = &Insertion{At: h.summaryAt, Text: a.ep.row.Block}
+	a.e.metrics.delivery.WithLabelValues("sticky").Inc()
+}
+
+// beginEpoch writes the block that the epoch repeats, if its summary does not
+// carry one, and waits for it to be durable: the next process must repeat it.
+func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
+	ep, b := a.ep, a.b
+	if !h.carried {
+		// What the block says is the state when the epoch opened.
+		c := b.at(ep.row.N-1, int(^uint(0)>>1))
+		if block, ok := continuity.Render(c, e.cfg.Preserve, e.cfg.MaxCapsuleTokens, continuity.EstimateTokens); ok {
+			ep.row.Block = block.Text
+		}
+	}
+	wait := e.record(a.s, b)
+	if ep.row.Block != "" {
+		a.s.mu.Unlock()
+		e.await(ctx, wait)
+		a.s.mu.Lock()
+	}
+}
+
+// beginBoundary prepares what a compaction carries.
+func (e *Engine) beginBoundary(a *Attempt) {
+	a.Boundary = true
+	b := a.b
+	row := store.Boundary{ID: holdfast.BoundaryID(newID()), Branch: b.row.ID, Epoch: b.current().row.N}
+	if b.pending != nil && b.pending.row.Epoch == row.Epoch {
+		row.ID = b.pending.row.ID // this compaction again
+	}
+	row.Row, row.Status, row.At = a.Verdict.Row, store.BoundaryStarted, e.now()
+	if !continuity.Empty(b.effective) {
+		row.Revision = b.effective.Revision
+	}
+	if a.Verdict.Summary == holdfast.PlainSummary {
+		if block, ok := continuity.Render(b.effective, e.cfg.Preserve, e.cfg.MaxCapsuleTokens, continuity.EstimateTokens); ok {
+			a.Block, row.Block = block.Text, block.Digest
+			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
+		}
+	}
+	a.bound = row
+	if b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
+		b.pending = &boundary{row: row}
+	}
+	e.record(a.s, b, row)
+	e.event(a, "started")
+}
+
+// event logs a compaction's phase, without any text of the conversation.
+func (e *Engine) event(a *Attempt, phase string) {
+	e.log.Info("compaction", "phase", phase, "row", a.Verdict.Row, "agent", a.Verdict.Agent, "boundary", a.bound.ID,
+		"session", a.s.row.ID, "branch", a.b.row.ID, "epoch", a.bound.Epoch, "revision", a.bound.Revision)
+}
+
+// Commit makes a boundary durable, at most CommitTimeout long; the caller holds
+// the terminal event until it returns. summary is the digest of the text that
+// the client gets, delivered whether the block is in it.
+func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered bool) {
+	e, start := a.e, time.Now()
+	a.s.mu.Lock()
+	if a.settled {
+		a.s.mu.Unlock()
+		return
+	}
+	a.settled = true
+	again := a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status == store.BoundaryCommitted
+	a.bound.Status, a.bound.Summary, a.bound.At = store.BoundaryCommitted, summary, e.now()
+	if !delivered {
+		a.bound.Block = ""
+	}
+	if a.b.current().row.N == a.bound.Epoch {
+		a.b.pending = &boundary{row: a.bound}
+	}
+	wait := e.record(a.s, a.b, a.bound)
+	a.s.mu.Unlock()
+	e.await(ctx, wait)
+	e.metrics.commitHold.Observe(time.Since(start).Seconds())
+	if !again {
+		e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "committed").Inc()
+	}
+	switch {
+	case delivered:
+		e.metrics.delivery.WithLabelValues("summary").Inc()
+	case a.bound.Revision == 0:
+		e.metrics.delivery.WithLabelValues("skipped").Inc()
+	}
+	e.event(a, "committed")
+}
+
+// await waits for a write, at most CommitTimeout.
+func (e *Engine) await(ctx context.Context, written <-chan error) {
+	t := time.NewTimer(CommitTimeout)
+	defer t.Stop()
+	select {
+	case <-written:
+	case <-ctx.Done():
+	case <-t.C:
+		e.metrics.commitTimeouts.Inc()
+	}
+}
+
+// Keep says of which tools a stream reader should keep the arguments.
+func (a *Attempt) Keep(tool string) bool {
+	c, ok := agents.CarrierOf(tool)
+	return ok && c.Shape != agents.PlanFile
+}
+
+// Relayed notes that the answer's terminal event goes to the client now, so
+// that a compaction request that follows waits for Done. Safe for concurrent use.
+func (a *Attempt) Relayed() {
+	if a.b == nil {
+		return
+	}
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	if a.s.attempts > 0 {
+		a.s.answering[a] = true
+	}
+}
+
+// drain waits until answers that were relayed whole are harvested. s.mu is held.
+func (s *session) drain(limit time.Duration) {
+	if len(s.answering) == 0 {
+		return
+	}
+	late := false
+	t := time.AfterFunc(limit, func() {
+		s.mu.Lock()
+		late = true
+		s.mu.Unlock()
+		s.settled.Broadcast()
+	})
+	defer t.Stop()
+	for len(s.answering) > 0 && !late {
+		s.settled.Wait()
+	}
+}
+
+// Done ends the attempt with what its answer held; it must be called once.
+func (a *Attempt) Done(ans holdfast.Answer) {
+	if a.b == nil {
+		return
+	}
+	e, s := a.e, a.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts--
+	s.usedAt = e.now()
+	delete(s.answering, a)
+	s.settled.Broadcast()
+	if s.dead {
+		return
+	}
+	if a.Boundary {
+		if !a.settled {
+			a.settled = true
+			a.bound.Status, a.bound.Block = store.BoundaryFailed, ""
+			if a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status != store.BoundaryCommitted {
+				a.b.pending = nil
+			}
+			e.record(s, a.b, a.bound)
+			e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "failed").Inc()
+			e.event(a, "failed")
+		}
+		return
+	}
+	// An answer to a state that the branch has left behind changes nothing.
+	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
+		return
+	}
+	var calls []continuity.Call
+	seq := a.base
+	for _, ev := range ans.Events {
+		call, ok := ev.(holdfast.ToolCall)
+		if ok && a.Keep(call.Name) && a.offered(call.Name) {
+			calls = append(calls, continuity.Call{ID: call.ID, Tool: call.Name, Arguments: call.Arguments})
+			s.carriers[call.ID] = true
+		}
+	}
+	seq += len(ans.Events)
+	if c := continuity.Fold(a.b.confirmed, calls, e.cfg.Preserve); a.b.advance(c, seq, e.now()) {
+		e.metrics.harvest.WithLabelValues("answer").Inc()
+		e.observe(a.b)
+		e.record(s, a.b)
+	}
+}
+
+// offered reports whether the request let the model call a tool.
+func (a *Attempt) offered(tool string) bool {
+	for _, t := range a.tools() {
+		if t.Name == tool || t.Name == agents.DeferredLoader {
+			return true
+		}
+	}
+	return false
+}

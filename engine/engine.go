@@ -1,0 +1,179 @@
+// Package engine is the continuity coordinator: it links each request to a
+// branch, harvests plan state into the branch's capsule, and says what must be
+// carried where. It owns the clock, the logger and the transactions. The wire
+// formats are passed in; it never changes bytes itself.
+//
+// # Laws
+//
+//   - A request is linked by what it carries: the agent's own session id, then
+//     the anchors of its history. Anchors leave out what agents change between
+//     two requests of one branch: ids of messages, signatures, cache marks, tool
+//     results' content, system items, synthetic texts, our own block.
+//   - History that goes on from a branch's newest anchor continues it. History
+//     that leaves a branch at an earlier anchor is a fork, with the capsule as it
+//     was there. A known session whose history carries nothing known is a reset:
+//     a new, empty branch. Two requests from one point are one branch until
+//     their histories differ.
+//   - An epoch is identified by the summary that opens its history. A summary
+//     that nobody has seen opens a new epoch of its branch, whether or not the
+//     compaction request was seen.
+//   - The capsule of a branch is the fold of its carrier calls in the order of
+//     the history. A call in an answer that no later history has confirmed counts
+//     on top, and is withdrawn when the next history does not carry it.
+//   - One boundary is one compaction: repeats of its request are the same.
+//   - The block of a sticky delivery is written when its epoch opens and is the
+//     same bytes until the epoch ends.
+//   - Nothing waits for the store but a boundary (at most CommitTimeout) and the
+//     first request of a session that this process has not seen (LoadTimeout).
+//     When the store fails, traffic goes on, recording is tried again from the
+//     whole state, and it is said once.
+//   - A session that was erased is forgotten within a second, its block with it.
+//
+// State is held per session under one mutex; sessions are independent. Idle
+// sessions leave memory after IdleTimeout and are read back when they return.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// Store is what the engine needs of a store.
+type Store interface {
+	store.Writer
+	store.Reader
+	store.Keeper
+	store.Sweeper
+}
+
+// Timeouts and bounds that are no configuration.
+const (
+	CommitTimeout = 250 * time.Millisecond
+	LoadTimeout   = 250 * time.Millisecond
+	DrainTimeout  = 250 * time.Millisecond
+	IdleTimeout   = 45 * time.Second
+	maxSessions   = 1024
+)
+
+// Config is what a person can set.
+type Config struct {
+	Preserve         continuity.Preserve
+	MaxCapsuleTokens int
+	CopyOnFork       bool
+	TTL              time.Duration // 0: capsules are kept forever
+}
+
+// Engine coordinates all sessions of a process. Safe for concurrent use.
+type Engine struct {
+	store   Store
+	cfg     Config
+	log     *slog.Logger
+	metrics *Metrics
+	now     func() time.Time
+	rec     *recorder
+
+	mu       sync.Mutex
+	sessions map[sessionKey]*session
+
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+type sessionKey struct {
+	principal  holdfast.Principal
+	agent, key string
+}
+
+// New starts an engine. Close must be called to flush and stop it.
+func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Time) *Engine {
+	e := &Engine{store: st, cfg: cfg, log: log, metrics: m, now: now,
+		sessions: map[sessionKey]*session{}, stop: make(chan struct{})}
+	e.rec = newRecorder(st, log, m)
+	e.done.Add(1)
+	go e.sweep()
+	return e
+}
+
+// Close writes what is queued and stops the engine. It is idempotent and waits
+// at most until ctx ends.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	select {
+	case <-e.stop:
+	default:
+		close(e.stop)
+	}
+	e.mu.Unlock()
+	e.done.Wait()
+	return e.rec.close(ctx)
+}
+
+// newID makes a time-ordered identifier.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// sweep follows removals, drops idle sessions from memory and expires old ones.
+func (e *Engine) sweep() {
+	defer e.done.Done()
+	follow := time.NewTicker(500 * time.Millisecond)
+	defer follow.Stop()
+	var after int64
+	var expired time.Time
+	// Removals from before this process are no news.
+	if rs, err := e.store.Removals(context.Background(), 0); err == nil && len(rs) > 0 {
+		after = rs[len(rs)-1].Seq
+	}
+	for {
+		if now := e.now(); e.cfg.TTL > 0 && now.Sub(expired) >= time.Hour {
+			expired = now
+			if n, err := e.store.Expire(context.Background(), now.Add(-e.cfg.TTL)); err == nil && n > 0 {
+				e.log.Info("sessions expired", "count", n)
+			}
+		}
+		select {
+		case <-e.stop:
+			return
+		case <-follow.C:
+		}
+		rs, err := e.store.Removals(context.Background(), after)
+		if err == nil {
+			for _, r := range rs {
+				after = r.Seq
+				e.forget(r.Session)
+			}
+		}
+		e.dropIdle()
+	}
+}
+
+// forget drops a session from memory, whatever is in flight on it.
+func (e *Engine) forget(id holdfast.SessionID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k, s := range e.sessions {
+		if s.id() == id {
+			s.kill()
+			delete(e.sessions, k)
+		}
+	}
+}
+
+// dropIdle drops sessions that nothing uses; they are read back on return.
+func (e *Engine) dropIdle() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	for k, s := range e.sessions {
+		if s.idleSince(now) >= IdleTimeout && !e.rec.pending(s.id()) {
+			s.kill()
+			delete(e.sessions, k)
+		}
+	}
+}

@@ -1,0 +1,632 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// entry is one element of a history in the tests' own wire form.
+type entry struct {
+	User, Answer, Call, Tool, Args, Result, Item string `json:",omitempty"`
+	Trigger                                      bool   `json:",omitempty"`
+}
+
+func user(text string) entry           { return entry{User: text} }
+func answer(text string) entry         { return entry{Answer: text} }
+func call(id, tool, args string) entry { return entry{Call: id, Tool: tool, Args: args} }
+func result(id, text string) entry     { return entry{Call: id, Result: text} }
+func long(text string) entry           { return answer(text + strings.Repeat(" and so on", 10)) }
+
+// codec reads that form.
+type codec struct{}
+
+func (codec) Decode(raw []byte) ([]holdfast.Event, error) {
+	var e entry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, err
+	}
+	switch {
+	case e.User != "":
+		return []holdfast.Event{holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(e.User)}}}, nil
+	case e.Answer != "":
+		return []holdfast.Event{holdfast.AssistantMessage{Text: e.Answer, Digest: holdfast.TextDigest(e.Answer), Len: len(e.Answer)}}, nil
+	case e.Tool != "":
+		return []holdfast.Event{holdfast.ToolCall{ID: e.Call, Name: e.Tool, Arguments: []byte(e.Args)}}, nil
+	case e.Item != "":
+		return []holdfast.Event{holdfast.CompactionItem{Digest: holdfast.TextDigest(e.Item)}}, nil
+	case e.Trigger:
+		return []holdfast.Event{holdfast.CompactionTrigger{}}, nil
+	}
+	return []holdfast.Event{holdfast.ToolResult{CallID: e.Call, Text: e.Result}}, nil
+}
+
+func (codec) Tools([]byte) []holdfast.Tool {
+	return []holdfast.Tool{{Name: "update_plan"}, {Name: "TaskCreate"}, {Name: "TaskUpdate"}, {Name: "Bash"}}
+}
+
+// world is an engine over a store, with the steps of a test.
+type world struct {
+	t   *testing.T
+	st  *store.Memory
+	e   *engine.Engine
+	cfg engine.Config
+	log *lockedBuffer
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, st: store.NewMemory(), cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, CopyOnFork: true}, log: &lockedBuffer{}}
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+// lockedBuffer is a log that is written while it is read.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func newTestLog(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+func (w *world) start() {
+	w.e = engine.New(w.st, w.cfg, newTestLog(w.log), engine.NewMetrics(prometheus.NewRegistry()), time.Now)
+}
+
+func (w *world) stop() {
+	if err := w.e.Close(context.Background()); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// restart ends the process, as far as the engine knows, and begins another.
+func (w *world) restart() {
+	w.stop()
+	w.start()
+}
+
+// request is what varies between requests besides the history.
+type request struct {
+	session, thread, fork string
+	protocol              holdfast.Protocol
+}
+
+// begin sends a history; ans ends it.
+func (w *world) begin(r request, history ...entry) *engine.Attempt {
+	w.t.Helper()
+	var body []byte
+	req := holdfast.Request{Protocol: r.protocol, ToolCount: 4}
+	if req.Protocol == "" {
+		req.Protocol = holdfast.Responses
+	}
+	for _, e := range history {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		req.Messages = append(req.Messages, holdfast.Span{Start: len(body), End: len(body) + len(raw)})
+		body = append(body, raw...)
+	}
+	req.Tools = holdfast.Span{Start: 0, End: 1}
+	if n := len(history); n > 0 && history[n-1].User == codexMarker {
+		req.ToolCount = 0 // codex offers no tools then
+	}
+	header := map[string]string{}
+	if req.Protocol == holdfast.Anthropic {
+		header["X-Claude-Code-Session-Id"], header["X-Claude-Code-Agent-Id"] = r.session, r.thread
+	} else {
+		thread := r.thread
+		if thread == "" {
+			thread = r.session
+		}
+		header["Session-Id"], header["Thread-Id"] = r.session, thread
+		header["X-Codex-Turn-Metadata"] = fmt.Sprintf(`{"forked_from_thread_id":%q}`, r.fork)
+	}
+	return w.e.Begin(context.Background(), codec{}, engine.Inbound{Principal: holdfast.Local, Path: "/v1/x",
+		Header: func(n string) string { return header[n] }, Body: body, Request: req})
+}
+
+func done(a *engine.Attempt, events ...entry) {
+	ans := holdfast.Answer{Complete: true}
+	for _, e := range events {
+		raw, _ := json.Marshal(e)
+		evs, _ := codec{}.Decode(raw)
+		ans.Events = append(ans.Events, evs...)
+	}
+	a.Done(ans)
+}
+
+// turn sends a history and gets an answer.
+func (w *world) turn(r request, history []entry, events ...entry) []entry {
+	w.t.Helper()
+	done(w.begin(r, history...), events...)
+	return append(append([]entry(nil), history...), events...)
+}
+
+// capsules reads the effective capsule of each branch of a session, oldest
+// branch first, in the form "accepted pending:a ...".
+func (w *world) capsules(r request) (out []string) {
+	w.t.Helper()
+	w.restart() // what counts is what another process finds
+	agent := "codex"
+	if r.protocol == holdfast.Anthropic {
+		agent = "claude-code"
+	}
+	st, err := w.st.Session(context.Background(), holdfast.Local, agent, r.session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, b := range st.Branches {
+		var c holdfast.Capsule
+		if n := len(b.Revisions); n > 0 {
+			if err := json.Unmarshal(b.Revisions[n-1].Capsule, &c); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		out = append(out, brief(c))
+	}
+	return out
+}
+
+func brief(c holdfast.Capsule) string {
+	if c.Plan == nil {
+		return "none"
+	}
+	var b strings.Builder
+	for _, s := range c.Plan.Steps {
+		fmt.Fprintf(&b, "%s:%s ", s.Status, s.Text)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (w *world) expect(r request, want ...string) {
+	w.t.Helper()
+	if got := w.capsules(r); strings.Join(got, " | ") != strings.Join(want, " | ") {
+		w.t.Errorf("branches hold\n %q, want\n %q\nlog:\n%s", got, want, w.log)
+	}
+}
+
+// steps makes update_plan arguments from "status:text" words.
+func steps(words ...string) string {
+	var items []string
+	for _, s := range words {
+		st, text, _ := strings.Cut(s, ":")
+		items = append(items, fmt.Sprintf(`{"step":%q,"status":%q}`, text, st))
+	}
+	return `{"plan":[` + strings.Join(items, ",") + `]}`
+}
+
+const (
+	codexMarker  = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM"
+	codexSummary = "Another language model started to solve this problem. Here is the summary produced by the other language model: "
+	claudeMarker = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\nan <analysis> block followed by a <summary> block."
+	claudeBack   = "This session is being continued from a previous conversation that ran out of context. The summary:\n"
+	ok           = "Plan updated"
+)
+
+var s1 = request{session: "s1"}
+
+// planned is a session with a plan of two steps, the first under way.
+func (w *world) planned(r request) []entry {
+	h := w.turn(r, []entry{user("build it")}, call("c1", "update_plan", steps("in_progress:a", "pending:b")))
+	return w.turn(r, append(h, result("c1", ok)), long("working"))
+}
+
+func TestAPlanCallOfAnAnswerCountsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.turn(s1, []entry{user("build it")}, call("c1", "update_plan", steps("pending:a")))
+	w.expect(s1, "pending:a")
+}
+
+func TestAnAnswerThatBreaksOffDoesNotCount(t *testing.T) {
+	w := newWorld(t)
+	a := w.begin(s1, user("build it"))
+	a.Done(holdfast.Answer{Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "update_plan", Arguments: []byte(steps("pending:a"))}}})
+	w.expect(s1, "none")
+}
+
+func TestACallToAToolThatWasNotOfferedDoesNotCountUntilItsResultDoes(t *testing.T) {
+	w := newWorld(t)
+	h := w.turn(s1, []entry{user("build it")}, call("c1", "TodoWrite", `{"todos":[{"content":"a","status":"pending"}]}`))
+	w.expect(s1, "none")
+	w.turn(s1, append(h, result("c1", "Todos have been modified successfully.")), long("go"))
+	w.expect(s1, "pending:a")
+}
+
+func TestAnErrorResultWithdrawsTheCall(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	h = w.turn(s1, append(h, user("next")), call("c2", "update_plan", steps("completed:a", "pending:b")))
+	w.turn(s1, append(h, result("c2", "unsupported call: update_plan")), long("hm"))
+	w.expect(s1, "in_progress:a pending:b")
+}
+
+func TestARepeatedAnswerWithdrawsTheFirst(t *testing.T) {
+	w := newWorld(t)
+	h := append(w.planned(s1), user("next"))
+	w.turn(s1, h, call("c2", "update_plan", steps("pending:wrong")))
+	again := w.turn(s1, h, call("c3", "update_plan", steps("completed:a", "in_progress:b")))
+	w.turn(s1, append(again, result("c3", ok)), long("go"))
+	w.expect(s1, "completed:a in_progress:b")
+}
+
+func TestALateAnswerToAnOldRequestChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	h := append(w.planned(s1), user("next"))
+	slow := w.begin(s1, h...)
+	h2 := w.turn(s1, h, call("c3", "update_plan", steps("completed:a", "in_progress:b")))
+	w.turn(s1, append(h2, result("c3", ok)), long("go"))
+	done(slow, call("c2", "update_plan", steps("pending:wrong")))
+	w.expect(s1, "completed:a in_progress:b")
+}
+
+func TestOrderIsThePlaceInTheHistoryNotTheTimeOfCompletion(t *testing.T) {
+	w := newWorld(t)
+	// Two calls in one answer, seen only in a later history, results swapped.
+	w.turn(s1, []entry{user("x"), call("c1", "update_plan", steps("pending:old")), call("c2", "update_plan", steps("pending:new")),
+		result("c2", ok), result("c1", ok)}, long("go"))
+	w.expect(s1, "pending:new")
+}
+
+func TestTwoRequestsFromOnePointAreOneBranchUntilTheyDiffer(t *testing.T) {
+	w := newWorld(t)
+	h := append(w.planned(s1), user("next"))
+	a1, a2 := w.begin(s1, h...), w.begin(s1, h...)
+	done(a1, call("x1", "update_plan", steps("completed:a", "pending:left")))
+	done(a2, call("x2", "update_plan", steps("completed:a", "pending:right")))
+	w.turn(s1, append(append([]entry(nil), h...), call("x1", "update_plan", steps("completed:a", "pending:left")), result("x1", ok)), long("l"))
+	w.turn(s1, append(append([]entry(nil), h...), call("x2", "update_plan", steps("completed:a", "pending:right")), result("x2", ok)), long("r"))
+	w.expect(s1, "completed:a pending:left", "completed:a pending:right")
+}
+
+func TestARewindIsAForkWithTheCapsuleAsItWasThere(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.planned(s1)
+	h2 := w.turn(s1, append(h1, user("go on")), call("c2", "update_plan", steps("completed:a", "completed:b")))
+	w.turn(s1, append(h2, result("c2", ok)), long("all done"))
+	w.turn(s1, append(h1, user("no, do it otherwise")), long("fine"))
+	w.expect(s1, "completed:a completed:b", "in_progress:a pending:b")
+}
+
+func TestWithForkEmptyAForkStartsWithoutThePlan(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.CopyOnFork = false
+	w.restart()
+	h1 := w.planned(s1)
+	w.turn(s1, append(h1, user("go on")), long("done"))
+	w.turn(s1, append(h1, user("no, otherwise")), long("fine"))
+	w.expect(s1, "in_progress:a pending:b", "none")
+}
+
+func TestAHistoryThatCarriesNothingKnownIsAReset(t *testing.T) {
+	w := newWorld(t)
+	w.planned(s1)
+	w.turn(s1, []entry{user("something else entirely")}, long("sure"))
+	w.expect(s1, "in_progress:a pending:b", "none")
+}
+
+func TestARequestOfAnEarlierStateChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	w.turn(s1, append(h, user("next")), long("yes"))
+	w.turn(s1, h[:1], call("zz", "update_plan", steps("pending:wrong")))
+	w.expect(s1, "in_progress:a pending:b")
+}
+
+func TestInsertedSyntheticTextsDoNotMakeAFork(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	h = append(h, user("<system-reminder>\nx\n</system-reminder>"), user("Continue from where you left off."), answer("No response requested."), user("next"))
+	h = w.turn(s1, h, long("yes"))
+	w.turn(s1, append(h, user("more")), long("ok"))
+	w.expect(s1, "in_progress:a pending:b")
+}
+
+func TestAnUnknownSessionWithKnownAnchorsIsAFork(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.planned(s1)
+	s2 := request{session: "s2"}
+	h2 := w.turn(s2, append(h1, user("in the fork")), call("f1", "update_plan", steps("completed:a", "in_progress:b")))
+	w.turn(s2, append(h2, result("f1", ok)), long("go"))
+	w.expect(s2, "completed:a in_progress:b")
+	w.expect(s1, "in_progress:a pending:b")
+}
+
+func TestTwoSessionsThatBeginAlikeDoNotMix(t *testing.T) {
+	w := newWorld(t)
+	w.planned(s1)
+	s2 := request{session: "s2"}
+	w.turn(s2, []entry{user("build it")}, long("hello"))
+	w.expect(s2, "none")
+}
+
+func TestAForkThatNamesItsOriginFindsItAfterACompaction(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	a.Commit(context.Background(), holdfast.TextDigest("sum"), false)
+	done(a)
+	w.turn(s1, []entry{user("build it"), user(codexSummary + "sum"), user("next")}, long("yes"))
+	fork := request{session: "s2", fork: "s1"}
+	w.turn(fork, []entry{user("build it"), user(codexSummary + "sum"), user("next"), long("yes"), user("in the fork")}, long("ok"))
+	w.expect(fork, "in_progress:a pending:b")
+}
+
+func TestASubagentHasAPlanOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	sub := request{session: "s1", thread: "agent-7"}
+	w.turn(sub, []entry{user("sub task")}, call("u1", "update_plan", steps("pending:sub")))
+	w.turn(s1, append(h, user("next")), long("yes"))
+	w.expect(s1, "in_progress:a pending:b", "pending:sub")
+}
+
+func TestPlainCompactionCarriesTheBlockAndTheNextHistoryOpensAnEpoch(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	first := ""
+	for n := range 3 {
+		a := w.begin(s1, append(h, user(codexMarker))...)
+		if !a.Boundary || !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
+			t.Fatalf("compaction %d: boundary %v, block\n%s", n, a.Boundary, a.Block)
+		}
+		if first == "" {
+			first = a.Block
+		} else if a.Block != first {
+			t.Errorf("compaction %d: the block changed without news:\n%s", n, a.Block)
+		}
+		summary := fmt.Sprintf("forgot all %d\n\n%s", n, a.Block)
+		a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+		done(a, answer(summary))
+		h = []entry{user("build it"), user(codexSummary + summary), user(fmt.Sprint("next ", n))}
+		b := w.begin(s1, h...)
+		if b.Insert != nil {
+			t.Errorf("compaction %d: the block stands in the summary and was added again", n)
+		}
+		done(b, long("yes"))
+		h = append(h, long("yes"))
+		if n == 1 {
+			w.restart()
+		}
+	}
+	w.expect(s1, "in_progress:a pending:b")
+	st, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := st.Branches[0]; b.Epoch != 3 || len(b.Epochs) != 4 || len(b.Boundaries) != 3 {
+		t.Errorf("epoch %d, %d epochs, %d boundaries; want 3, 4, 3", b.Epoch, len(b.Epochs), len(b.Boundaries))
+	}
+}
+
+func TestAnOpaqueCompactionIsFollowedByAStickyBlockOfTheSameBytes(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, append(h, entry{Trigger: true})...)
+	if !a.Boundary || a.Block != "" {
+		t.Fatalf("boundary %v, block %q; an opaque summary cannot be patched", a.Boundary, a.Block)
+	}
+	a.Commit(context.Background(), holdfast.Digest{}, false)
+	done(a, entry{Item: "blob1"})
+	h = []entry{user("build it"), {Item: "blob1"}, user("next")}
+	b := w.begin(s1, h...)
+	if b.Insert == nil || b.Insert.At != 1 || !strings.Contains(b.Insert.Text, "1. [in_progress] a\n2. [pending] b\n") {
+		t.Fatalf("insertion %+v", b.Insert)
+	}
+	block := b.Insert.Text
+	done(b, call("c5", "update_plan", steps("completed:a", "in_progress:b")))
+	h = append(h, call("c5", "update_plan", steps("completed:a", "in_progress:b")), result("c5", ok))
+	w.restart()
+	for range 2 {
+		b = w.begin(s1, h...)
+		if b.Insert == nil || b.Insert.Text != block || b.Insert.At != 1 {
+			t.Fatalf("later in the epoch: insertion %+v", b.Insert)
+		}
+		done(b, long("go"))
+		h = append(h, long("go"), user("more"))
+	}
+	// The next boundary has the news.
+	a = w.begin(s1, append(h, entry{Trigger: true})...)
+	a.Commit(context.Background(), holdfast.Digest{}, false)
+	done(a, entry{Item: "blob2"})
+	b = w.begin(s1, user("build it"), user("next"), entry{Item: "blob2"})
+	if b.Insert == nil || b.Insert.At != 2 || !strings.Contains(b.Insert.Text, "1. [completed] a\n2. [in_progress] b\n") {
+		t.Fatalf("after the second compaction: %+v", b.Insert)
+	}
+	done(b)
+}
+
+func TestTheLastRoundThatAnAgentKeepsBackCounts(t *testing.T) {
+	// claude-code leaves its last round out of the compaction request and keeps
+	// it verbatim behind the summary.
+	w := newWorld(t)
+	r := request{session: "s1", protocol: holdfast.Anthropic}
+	create := call("t1", "TaskCreate", `{"subject":"a"}`)
+	h := w.turn(r, []entry{user("build it")}, create)
+	h = append(h, result("t1", "Task #1 created successfully: a"))
+	update := call("t2", "TaskUpdate", `{"taskId":"1","status":"in_progress"}`)
+	w.turn(r, h, update)
+	a := w.begin(r, append(h, user(claudeMarker))...)
+	if !strings.Contains(a.Block, "1. [in_progress] a\n") {
+		t.Fatalf("block\n%s", a.Block)
+	}
+	a.Commit(context.Background(), holdfast.TextDigest("x"), true)
+	done(a, answer("x"))
+	h = []entry{user(claudeBack + "forgot\n\n" + a.Block), update, result("t2", "Updated task #1 status")}
+	b := w.begin(r, h...)
+	if b.Insert != nil {
+		t.Error("the block was added twice")
+	}
+	done(b, long("go"))
+	w.expect(r, "in_progress:a")
+}
+
+func TestACompactionThatWasNotSeenStillOpensAnEpochWithASwornBlock(t *testing.T) {
+	w := newWorld(t)
+	w.planned(s1)
+	b := w.begin(s1, user("build it"), user(codexSummary+"made while the proxy was off"), user("next"))
+	if b.Insert == nil || b.Insert.At != 1 || !strings.Contains(b.Insert.Text, "2. [pending] b") {
+		t.Fatalf("insertion %+v\n%s", b.Insert, w.log)
+	}
+	done(b)
+}
+
+func TestAFailedCompactionDeliversNothingAndStartsNoEpoch(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	a.Done(holdfast.Answer{})
+	w.turn(s1, append(h, user("go on")), long("yes"))
+	w.restart()
+	st, _ := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	b := st.Branches[0]
+	if len(st.Branches) != 1 || b.Epoch != 0 || len(b.Boundaries) != 1 || b.Boundaries[0].Status != store.BoundaryFailed {
+		t.Errorf("%d branches, epoch %d, boundaries %+v", len(st.Branches), b.Epoch, b.Boundaries)
+	}
+}
+
+func TestARepeatedCompactionRequestIsOneBoundary(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	for range 3 {
+		a := w.begin(s1, append(h, user(codexMarker))...)
+		a.Commit(context.Background(), holdfast.TextDigest("x"), true)
+		done(a, answer("x"))
+	}
+	w.restart()
+	st, _ := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	if n := len(st.Branches[0].Boundaries); n != 1 {
+		t.Errorf("%d boundaries", n)
+	}
+}
+
+func TestAPromptLikeACompactionOutsideItsPlaceIsNone(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	for name, last := range map[string][]entry{
+		"earlier in the history":   {user(codexMarker), long("no"), user("go on")},
+		"quoted in a question":     {user("what does this mean: " + codexMarker)},
+		"in a fence":               {user("```\n" + codexMarker + "\n```")},
+		"in a result":              {call("b1", "Bash", `{}`), result("b1", codexMarker)},
+		"as claude-code writes it": {user(claudeMarker)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := w.begin(request{session: "near-" + name}, append(h, last...)...)
+			defer done(a)
+			if a.Boundary {
+				t.Error("taken for a compaction request")
+			}
+		})
+	}
+}
+
+func TestAnErasedSessionIsForgottenWithItsBlock(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, append(h, entry{Trigger: true})...)
+	a.Commit(context.Background(), holdfast.Digest{}, false)
+	done(a, entry{Item: "blob1"})
+	h = []entry{user("build it"), {Item: "blob1"}, user("next")}
+	b := w.begin(s1, h...)
+	if b.Insert == nil {
+		t.Fatal("no block before the removal")
+	}
+	done(b, long("x"))
+	w.restart()
+	st, _ := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	if err := w.st.Remove(context.Background(), holdfast.Local, st.ID); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(3 * time.Second)
+	for {
+		b = w.begin(s1, append(h, long("x"), user("y"))...)
+		done(b)
+		if b.Insert == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the block of an erased session is still delivered after three seconds")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestAPrincipalNeverSeesAnothersSession(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	w.restart()
+	var body []byte
+	req := holdfast.Request{Protocol: holdfast.Responses, ToolCount: 1}
+	for _, e := range append(h, entry{Trigger: true}) {
+		raw, _ := json.Marshal(e)
+		req.Messages = append(req.Messages, holdfast.Span{Start: len(body), End: len(body) + len(raw)})
+		body = append(body, raw...)
+	}
+	for _, session := range []string{"s1", "s9"} {
+		a := w.e.Begin(context.Background(), codec{}, engine.Inbound{Principal: "other", Path: "/v1/responses", Body: body, Request: req,
+			Header: func(n string) string {
+				return map[string]string{"Session-Id": session, "Thread-Id": session}[n]
+			}})
+		a.Commit(context.Background(), holdfast.Digest{}, false)
+		a.Done(holdfast.Answer{})
+	}
+	hits, err := w.st.Sessions(context.Background(), "other")
+	if err != nil || len(hits) != 2 {
+		t.Fatalf("%v %v", hits, err)
+	}
+	own, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hit := range hits {
+		st, _ := w.st.Load(context.Background(), "other", hit.ID)
+		for _, b := range st.Branches {
+			if b.Parent == own.Branches[0].ID {
+				t.Errorf("session %s was forked from another principal's branch", hit.Key)
+			}
+		}
+	}
+}
+
+func TestNothingOfAConversationIsLogged(t *testing.T) {
+	w := newWorld(t)
+	secret := "canary-7f3a"
+	h := w.turn(s1, []entry{user("my " + secret)}, call("c1", "update_plan", steps("pending:"+secret)))
+	h = append(h, result("c1", ok+" "+secret))
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	a.Commit(context.Background(), holdfast.TextDigest("x"), true)
+	done(a, answer(secret))
+	w.turn(s1, []entry{user("my " + secret), user(codexSummary + secret + a.Block)}, long("yes"))
+	w.stop()
+	if !strings.Contains(w.log.String(), "phase=committed") {
+		t.Errorf("the compaction is not in the log:\n%s", w.log)
+	}
+	if strings.Contains(w.log.String(), secret) {
+		t.Errorf("the log holds text of the conversation:\n%s", w.log)
+	}
+}

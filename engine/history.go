@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
+	"github.com/holdfast-dev/holdfast/continuity"
+)
+
+// Codec reads one wire format.
+type Codec interface {
+	Decode(element []byte) ([]holdfast.Event, error)
+	Tools(raw []byte) []holdfast.Tool
+}
+
+// strongText is the length in bytes from which a text of the model identifies a
+// history on its own. Shorter ones ("Done.") recur everywhere.
+const strongText = 64
+
+// mark is an anchor before it is placed in a history.
+type mark struct {
+	digest holdfast.Digest
+	strong bool
+	call   string // the call id, when the mark is a carrier's call
+}
+
+// element is what one element of a history holds for us. It is kept per session
+// under the hash of its raw bytes, so that a history that is sent again costs a
+// hash and a look-up.
+type element struct {
+	marks   []mark
+	calls   map[string]continuity.Call // carrier calls by id
+	results []holdfast.ToolResult      // of carrier calls
+	summary holdfast.Digest            // a summary that came back
+	row     string                     // the row that knows it
+	blocks  []string                   // digests of blocks in its texts
+}
+
+// readElement decodes one element. wanted tells which results are of carrier
+// calls seen so far. marker drops the last user text: the compaction prompt.
+func readElement(codec Codec, p holdfast.Protocol, index int, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
+	events, err := codec.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	el := &element{}
+	for i, ev := range events {
+		switch ev := ev.(type) {
+		case holdfast.UserMessage:
+			parts := ev.Parts
+			if marker && i == len(events)-1 && len(parts) > 0 {
+				parts = parts[:len(parts)-1]
+			}
+			for _, part := range parts {
+				if t, ok := part.(holdfast.Text); ok {
+					el.userText(p, index, string(t))
+				}
+			}
+		case holdfast.AssistantMessage:
+			el.blocks = append(el.blocks, continuity.Digests(ev.Text)...)
+			if ev.Len > 0 && !agents.SyntheticAnswer(ev.Text) {
+				el.marks = append(el.marks, textMark(ev))
+			}
+		case holdfast.ToolCall:
+			el.call(ev)
+		case holdfast.ToolResult:
+			if el.calls[ev.CallID].ID != "" || wanted(ev.CallID) {
+				el.results = append(el.results, ev)
+			}
+		case holdfast.CompactionItem:
+			el.summary, el.row = ev.Digest, agents.OpaqueContinuation
+			el.marks = append(el.marks, mark{digest: holdfast.DigestOf("item", ev.Digest.String()), strong: true})
+		}
+	}
+	return el, nil
+}
+
+func (el *element) userText(p holdfast.Protocol, index int, text string) {
+	if row, ok := agents.Continuation(p, index, text); ok {
+		el.summary, el.row = holdfast.TextDigest(text), row
+	}
+	el.blocks = append(el.blocks, continuity.Digests(text)...)
+	if agents.Synthetic(text) {
+		return
+	}
+	el.marks = append(el.marks, mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())})
+}
+
+func (el *element) call(ev holdfast.ToolCall) {
+	m := mark{digest: holdfast.DigestOf("call", ev.ID), strong: true}
+	if carrier, ok := agents.CarrierOf(ev.Name); ok && carries(carrier, ev.Arguments) {
+		m.call = ev.ID
+		if el.calls == nil {
+			el.calls = map[string]continuity.Call{}
+		}
+		el.calls[ev.ID] = continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: slices.Clone(ev.Arguments)}
+	}
+	el.marks = append(el.marks, m)
+}
+
+// carries leaves out calls of general tools that write anything but a plan.
+func carries(c agents.Carrier, args []byte) bool {
+	return c.Shape != agents.PlanFile || bytes.Contains(args, []byte("plans"))
+}
+
+func textMark(m holdfast.AssistantMessage) mark {
+	return mark{digest: holdfast.DigestOf("assistant", m.Digest.String()), strong: m.Len >= strongText}
+}
+
+// anchor is a mark in its place in a history.
+type anchor struct {
+	digest holdfast.Digest
+	strong bool
+	call   string
+}
+
+// place chains a mark that does not stand on its own to the anchor before it.
+func place(m mark, prev holdfast.Digest) anchor {
+	a := anchor{digest: m.digest, strong: m.strong, call: m.call}
+	if !m.strong {
+		a.digest = holdfast.DigestOf("after", prev.String(), m.digest.String())
+	}
+	return a
+}
+
+// history is what a request carries, read for linking and harvest.
+type history struct {
+	anchors []anchor
+	calls   map[string]continuity.Call      // carrier calls by id
+	results map[string]*holdfast.ToolResult // their results
+	// summary is the summary that opens this epoch; zero in epoch 0. summaryAt is
+	// the index of its element.
+	summary   holdfast.Digest
+	row       string
+	summaryAt int
+	// blocks are the digests of all blocks in it; carried reports whether one
+	// stands where this epoch's block belongs.
+	blocks  []string
+	carried bool
+	keys    []uint64 // raw hash of each element
+}
+
+// readHistory reads all elements of a request through the session's memo.
+func (s *session) readHistory(codec Codec, in Inbound, compaction bool) (*history, error) {
+	req := in.Request
+	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
+	h.keys = make([]uint64, len(req.Messages))
+	var prev holdfast.Digest
+	blockAt := map[int]bool{}
+	wanted := func(id string) bool { _, ok := h.calls[id]; return ok || s.carriers[id] }
+	for i, span := range req.Messages {
+		raw := span.Of(in.Body)
+		last := compaction && i == len(req.Messages)-1
+		key := xxhash.Sum64(raw)
+		if i == 0 || last {
+			key ^= uint64(i+1) * 0x9E3779B97F4A7C15 // the place changes what it means
+		}
+		h.keys[i] = key
+		el, ok := s.memo[key]
+		if !ok {
+			var err error
+			if el, err = readElement(codec, req.Protocol, i, raw, wanted, last); err != nil {
+				return nil, err
+			}
+			if !last {
+				s.memo[key] = el
+			}
+		}
+		for _, m := range el.marks {
+			a := place(m, prev)
+			prev = a.digest
+			h.anchors = append(h.anchors, a)
+		}
+		for id, c := range el.calls {
+			h.calls[id] = c
+			s.carriers[id] = true
+		}
+		for r := range el.results {
+			h.results[el.results[r].CallID] = &el.results[r]
+		}
+		if !el.summary.IsZero() {
+			h.summary, h.row, h.summaryAt = el.summary, el.row, i
+		}
+		if len(el.blocks) > 0 {
+			h.blocks = append(h.blocks, el.blocks...)
+			blockAt[i] = true
+		}
+	}
+	if h.summaryAt >= 0 {
+		h.carried = blockAt[h.summaryAt]
+		if h.row == agents.OpaqueContinuation {
+			h.carried = blockAt[h.summaryAt+1] // a proxy before us put its own there
+		}
+	}
+	s.trimMemo(h.keys)
+	return h, nil
+}
+
+// trimMemo keeps the memo near the size of one history.
+func (s *session) trimMemo(keys []uint64) {
+	if len(s.memo) <= 4*len(keys)+256 {
+		return
+	}
+	kept := make(map[uint64]*element, len(keys))
+	for _, k := range keys {
+		if el, ok := s.memo[k]; ok {
+			kept[k] = el
+		}
+	}
+	s.memo = kept
+}
+
+// callsOf lists the carrier calls among anchors, in order, with their results.
+func (h *history) callsOf(anchors []anchor) (calls []placedCall) {
+	for i, a := range anchors {
+		if a.call == "" {
+			continue
+		}
+		if c, ok := h.calls[a.call]; ok {
+			c.Result = h.results[a.call]
+			calls = append(calls, placedCall{Call: c, seq: i})
+		}
+	}
+	return calls
+}
+
+// placedCall is a carrier call with the position of its anchor.
+type placedCall struct {
+	continuity.Call
+	seq int
+}

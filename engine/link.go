@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// linked is where a request belongs.
+type linked struct {
+	b  *branch
+	ep *epoch
+	// next is the index in the history of the first anchor that the branch does
+	// not have. replay is true when the history is an earlier state of the
+	// branch: it changes nothing.
+	next   int
+	replay bool
+	how    string // for logs and counters: turn, new, reset, fork, epoch, ...
+}
+
+// match is how a history compares with an epoch.
+type match struct {
+	tip    int // the newest position that it carries; -1: none
+	next   int // the index in the history behind that anchor
+	n      int // how many of the epoch's anchors it carries
+	strong bool
+}
+
+func (ep *epoch) match(anchors []anchor) match {
+	m := match{tip: -1}
+	for i, a := range anchors {
+		seq, ok := ep.pos[a.digest]
+		if !ok {
+			continue
+		}
+		m.n++
+		m.strong = m.strong || a.strong
+		if seq >= m.tip {
+			m.tip, m.next = seq, i+1
+		}
+	}
+	return m
+}
+
+// isTip reports whether the match reaches the epoch's newest anchor.
+func (m match) isTip(ep *epoch) bool { return m.tip == len(ep.anchors)-1 }
+
+// link finds or makes the branch of a history. s.mu is held.
+func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *history) (linked, error) {
+	var of []*branch
+	for _, b := range s.branches {
+		if b.row.Thread == v.Thread {
+			of = append(of, b)
+		}
+	}
+	if l, ok := e.linkWithin(s, of, v, h); ok {
+		return l, nil
+	}
+	if !h.summary.IsZero() && len(of) > 0 {
+		if b := openedBy(of, h); b != nil {
+			return e.openEpoch(b, h), nil
+		}
+		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
+		return linked{b: s.newBranch(e, v.Thread, h), how: "ambiguous"}.start(), nil
+	}
+	if len(of) == 0 {
+		l, found, err := e.linkAcross(ctx, s, v, h)
+		if err != nil || found {
+			return l, err
+		}
+		how := "new"
+		if !h.summary.IsZero() {
+			how = "unknown_epoch" // it was compacted before we saw it, or it expired
+			e.metrics.unlinked.WithLabelValues(how).Inc()
+		}
+		return linked{b: s.newBranch(e, v.Thread, h), how: how}.start(), nil
+	}
+	for _, b := range of {
+		if len(b.current().anchors) > 2*len(h.anchors)+4 {
+			e.metrics.falseShrink.WithLabelValues(v.Agent).Inc()
+			break
+		}
+	}
+	return linked{b: s.newBranch(e, v.Thread, h), how: "reset"}.start(), nil
+}
+
+func (l linked) start() linked {
+	l.ep = l.b.current()
+	return l
+}
+
+// linkWithin looks for the history among the epochs that begin with the same
+// summary: its branch's newest anchor, else the longest run.
+func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *history) (linked, bool) {
+	var best linked
+	var bm match
+	score := func(m match, ep *epoch, b *branch) int {
+		n := 2 * m.n
+		if m.isTip(ep) && ep == b.current() {
+			n++
+		}
+		return n
+	}
+	found := false
+	for _, b := range of {
+		for _, ep := range b.epochs {
+			if ep.row.Evidence != h.summary {
+				continue
+			}
+			m := ep.match(h.anchors)
+			if m.n == 0 && h.summary.IsZero() {
+				continue
+			}
+			if !found || score(m, ep, b) > score(bm, best.ep, best.b) ||
+				(score(m, ep, b) == score(bm, best.ep, best.b) && b.row.UsedAt.After(best.b.row.UsedAt)) {
+				best, bm, found = linked{b: b, ep: ep, next: m.next}, m, true
+			}
+		}
+	}
+	switch {
+	case !found:
+		return linked{}, false
+	case v.Kind == holdfast.Compaction:
+		// An agent leaves its last round out of the request and keeps it verbatim
+		// behind the summary, so a shorter history is no fork here.
+		best.how = "compaction"
+		best.replay = best.ep != best.b.current()
+		return best, true
+	case bm.isTip(best.ep) && best.ep == best.b.current():
+		best.how = "turn"
+		if best.next == len(h.anchors) {
+			best.how = "retry"
+		}
+		return best, true
+	case best.next == len(h.anchors):
+		best.replay, best.how = true, "replay"
+		return best, true
+	}
+	return linked{b: s.fork(e, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
+}
+
+// openedBy finds the branch that a new summary belongs to: the one whose block
+// it carries, else the one that waits for its summary to come back, else the
+// one that shares history with it. nil when more than one has the same claim.
+func openedBy(of []*branch, h *history) *branch {
+	type claim struct{ block, pending, shared int }
+	var best *branch
+	var top claim
+	tie := false
+	for _, b := range of {
+		var c claim
+		for _, d := range h.blocks {
+			for _, r := range b.revs {
+				if r.capsule.Digest == d {
+					c.block = 1
+				}
+			}
+		}
+		if b.pending != nil && b.pending.row.Status == store.BoundaryCommitted {
+			c.pending = 1
+		}
+		c.shared = b.current().match(h.anchors).n
+		switch {
+		case best == nil || less(top.block, c.block, top.pending, c.pending, top.shared, c.shared) < 0:
+			best, top, tie = b, c, false
+		case less(top.block, c.block, top.pending, c.pending, top.shared, c.shared) == 0:
+			tie = true
+		}
+	}
+	if tie {
+		return nil
+	}
+	return best
+}
+
+// less compares pairs in order: negative when the left ones are smaller.
+func less(pairs ...int) int {
+	for i := 0; i < len(pairs); i += 2 {
+		if d := pairs[i] - pairs[i+1]; d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// newBranch begins an empty branch that starts at h's epoch.
+func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
+	now := e.now()
+	b := &branch{row: store.Branch{ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, CreatedAt: now, UsedAt: now},
+		done: map[string]bool{}}
+	ep := store.Epoch{Branch: b.row.ID, Evidence: h.summary, OpenedAt: now}
+	if !h.summary.IsZero() {
+		ep.N = 1
+	}
+	b.row.Epoch = ep.N
+	b.epochs = []*epoch{newEpoch(ep)}
+	s.branches = append(s.branches, b)
+	return b
+}
+
+// fork begins a branch with the history of from up to and including tip, and a
+// copy of the capsule as it was there.
+func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread string) *branch {
+	now := e.now()
+	b := &branch{row: store.Branch{ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, Parent: from.row.ID,
+		Epoch: ep.row.N, CreatedAt: now, UsedAt: now}, done: map[string]bool{}}
+	row := ep.row
+	row.Branch, row.OpenedAt = b.row.ID, now
+	if !e.cfg.CopyOnFork {
+		row.Block, row.Revision = "", 0
+	}
+	ne := newEpoch(row)
+	for _, a := range ep.anchors[:tip+1] {
+		ne.add(a)
+	}
+	b.epochs, b.foldedThrough = []*epoch{ne}, tip+1
+	if c := from.at(ep.row.N, tip+1); e.cfg.CopyOnFork && c.Revision > 0 {
+		b.row.ParentRevision = c.Revision
+		b.advance(c, 0, now)
+		b.confirmed = b.effective
+		ne.row.Revision = b.effective.Revision
+	}
+	s.branches = append(s.branches, b)
+	e.metrics.forks.Inc()
+	return b
+}
+
+// maxLookups bounds the anchors that are looked up for an unknown session.
+const maxLookups = 128
+
+// linkAcross finds the branch of another session of the same principal that an
+// unknown session was forked from: by the agent's own word, by our block, by
+// the strong anchors of its history.
+func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict, h *history) (linked, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
+	defer cancel()
+	strong := make([]holdfast.Digest, 0, maxLookups)
+	for i := len(h.anchors) - 1; i >= 0 && len(strong) < maxLookups; i-- {
+		if h.anchors[i].strong {
+			strong = append(strong, h.anchors[i].digest)
+		}
+	}
+	if v.ForkedFrom == "" && len(h.blocks) == 0 && len(strong) == 0 {
+		return linked{}, false, nil
+	}
+	if err := e.rec.flush(ctx); err != nil {
+		return linked{}, false, err
+	}
+	state, err := e.originOf(ctx, s, v, h, strong)
+	if err != nil || state == nil {
+		return linked{}, false, err
+	}
+	var from *branch
+	var fromEp *epoch
+	var top match
+	for _, row := range state.Branches {
+		b, err := restore(row)
+		if err != nil {
+			return linked{}, false, err
+		}
+		for _, ep := range b.epochs {
+			if ep.row.Evidence != h.summary {
+				continue
+			}
+			if m := ep.match(h.anchors); from == nil || m.n >= top.n {
+				from, fromEp, top = b, ep, m
+			}
+		}
+	}
+	if from == nil || (top.n == 0 && h.summary.IsZero()) || (!top.strong && h.summary.IsZero() && v.ForkedFrom == "") {
+		return linked{}, false, nil
+	}
+	return linked{b: s.fork(e, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
+}
+
+// originOf reads the session that an unknown one came from; nil: none.
+func (e *Engine) originOf(ctx context.Context, s *session, v holdfast.Verdict, h *history, strong []holdfast.Digest) (*store.SessionState, error) {
+	p := s.key.principal
+	load := func(id holdfast.SessionID) (*store.SessionState, error) {
+		if id == s.row.ID {
+			return nil, nil
+		}
+		st, err := e.store.Load(ctx, p, id)
+		return found(st, err)
+	}
+	if v.ForkedFrom != "" {
+		st, err := found(e.store.Session(ctx, p, v.Agent, v.ForkedFrom))
+		if st != nil || err != nil {
+			return st, err
+		}
+	}
+	for i := len(h.blocks) - 1; i >= 0; i-- {
+		hit, err := e.store.FindBlock(ctx, p, h.blocks[i])
+		if err == nil {
+			return load(hit.Session)
+		}
+		if holdfast.CodeOf(err) != holdfast.ErrNotFound {
+			return nil, err
+		}
+	}
+	if len(strong) == 0 {
+		return nil, nil
+	}
+	hits, err := e.store.Find(ctx, p, strong)
+	if err != nil {
+		return nil, err
+	}
+	count := map[holdfast.SessionID]int{}
+	var best holdfast.SessionID
+	for _, hit := range hits {
+		if count[hit.Session]++; count[hit.Session] > count[best] {
+			best = hit.Session
+		}
+	}
+	if best == "" {
+		return nil, nil
+	}
+	return load(best)
+}
+
+// found turns "not found" into nil.
+func found(st store.SessionState, err error) (*store.SessionState, error) {
+	switch {
+	case err == nil:
+		return &st, nil
+	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
+		return nil, nil
+	}
+	return nil, err
+}
+
+// openEpoch begins the next epoch of b with the history that a summary opens.
+func (e *Engine) openEpoch(b *branch, h *history) linked {
+	now := e.now()
+	b.row.Epoch++
+	row := store.Epoch{Branch: b.row.ID, N: b.row.Epoch, Evidence: h.summary, Revision: b.effective.Revision, OpenedAt: now}
+	b.epochs = append(b.epochs, newEpoch(row))
+	b.confirmed = b.effective
+	b.done, b.foldedThrough = map[string]bool{}, 0
+	b.pending = nil
+	return linked{b: b, how: "epoch"}.start()
+}

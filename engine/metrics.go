@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Metrics are the engine's counters. Labels are bounded: agents and protocols
+// of the tables, outcomes of this package. Nothing of a conversation is in them.
+type Metrics struct {
+	compactions    *prometheus.CounterVec
+	falseShrink    *prometheus.CounterVec
+	unlinked       *prometheus.CounterVec
+	harvest        *prometheus.CounterVec
+	delivery       *prometheus.CounterVec
+	storeErrors    *prometheus.CounterVec
+	forks          prometheus.Counter
+	dropped        prometheus.Counter
+	commitTimeouts prometheus.Counter
+	recording      prometheus.Gauge
+	commitHold     prometheus.Histogram
+	revision       prometheus.Histogram
+	tokens         prometheus.Histogram
+	facts          prometheus.Histogram
+}
+
+// NewMetrics makes the engine's metrics and registers them.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "holdfast_" + name, Help: help, Buckets: buckets})
+	}
+	m := &Metrics{
+		compactions:    vec("compactions_total", "Compactions of linked branches, by outcome (committed, failed).", "agent", "protocol", "outcome"),
+		falseShrink:    vec("false_shrink_total", "Histories that shrank though no compaction was recognised.", "agent"),
+		unlinked:       vec("unlinked_total", "Requests without a branch, or branches without a past, by reason.", "outcome"),
+		harvest:        vec("harvest_facts_total", "Capsule changes, by the tool that carried them.", "outcome"),
+		delivery:       vec("delivery_total", "Blocks delivered, by way (summary, sticky), and boundaries with nothing to deliver (skipped).", "outcome"),
+		storeErrors:    vec("store_errors_total", "Batches that the store refused, by code.", "outcome"),
+		forks:          counter("forks_total", "Branches that began as a fork."),
+		dropped:        counter("records_dropped_total", "Records that found the queue full; they are written with the session's next."),
+		commitTimeouts: counter("commit_timeouts_total", "Boundaries that went on before they were durable."),
+		recording: prometheus.NewGauge(prometheus.GaugeOpts{Name: "holdfast_recording",
+			Help: "1 while records are written, 0 since the store refused one."}),
+		commitHold: histogram("commit_hold_seconds", "How long a terminal event was held.", prometheus.ExponentialBuckets(0.0005, 2, 10)),
+		revision:   histogram("capsule_revision", "Revisions of capsules as they are made.", prometheus.ExponentialBuckets(1, 2, 10)),
+		tokens:     histogram("capsule_tokens", "Estimated tokens of blocks at boundaries.", prometheus.ExponentialBuckets(64, 2, 8)),
+		facts:      histogram("capsule_active_facts", "Open steps and active decisions of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
+	}
+	m.recording.Set(1)
+	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.forks, m.dropped,
+		m.commitTimeouts, m.recording, m.commitHold, m.revision, m.tokens, m.facts)
+	return m
+}
+
+// observe counts a new state of a branch's capsule.
+func (e *Engine) observe(b *branch) {
+	c := b.effective
+	e.metrics.revision.Observe(float64(c.Revision))
+	n := 0
+	if c.Plan != nil {
+		for _, s := range c.Plan.Steps {
+			if s.Status != holdfast.StepCompleted {
+				n++
+			}
+		}
+	}
+	for _, d := range c.Decisions {
+		if d.Status == holdfast.FactActive {
+			n++
+		}
+	}
+	e.metrics.facts.Observe(float64(n))
+}

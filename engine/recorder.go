@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// queueLength bounds the batches that wait; groupSize those of one commit.
+const (
+	queueLength = 4096
+	groupSize   = 128
+)
+
+// recorder writes batches off the request path, many in one commit. One
+// goroutine owns the writing; put never blocks.
+type recorder struct {
+	w       store.Writer
+	log     *slog.Logger
+	metrics *Metrics
+	queue   chan job
+
+	mu      sync.Mutex
+	waiting map[holdfast.SessionID]int
+	closed  bool
+	failing bool
+
+	finished chan struct{}
+}
+
+// job is a batch, or with a nil batch a mark that is reached once all before it
+// are written.
+type job struct {
+	batch *store.Batch
+	after func(error)
+	done  chan error
+}
+
+func newRecorder(w store.Writer, log *slog.Logger, m *Metrics) *recorder {
+	r := &recorder{w: w, log: log, metrics: m, queue: make(chan job, queueLength),
+		waiting: map[holdfast.SessionID]int{}, finished: make(chan struct{})}
+	go r.run()
+	return r
+}
+
+// put queues a batch. after is called once with the outcome, never by the
+// caller's goroutine; the channel gets it too.
+func (r *recorder) put(b store.Batch, after func(error)) <-chan error {
+	j := job{batch: &b, after: after, done: make(chan error, 1)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		select {
+		case r.queue <- j:
+			r.waiting[b.Session.ID]++
+			return j.done
+		default:
+		}
+	}
+	err := holdfast.Errorf(holdfast.ErrUnavailable, "the recorder's queue is full")
+	r.metrics.dropped.Inc()
+	go after(err)
+	j.done <- err
+	return j.done
+}
+
+// flush waits until all that was put before is written.
+func (r *recorder) flush(ctx context.Context) error {
+	j := job{done: make(chan error, 1)}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	select {
+	case r.queue <- j:
+		r.mu.Unlock()
+	default:
+		r.mu.Unlock()
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the recorder's queue is full")
+	}
+	select {
+	case <-j.done:
+		return nil
+	case <-ctx.Done():
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the store did not keep up: %w", ctx.Err())
+	}
+}
+
+// pending reports whether batches of a session wait to be written.
+func (r *recorder) pending(id holdfast.SessionID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting[id] > 0
+}
+
+func (r *recorder) run() {
+	defer close(r.finished)
+	for j := range r.queue {
+		group := []job{j}
+	fill:
+		for len(group) < groupSize {
+			select {
+			case next, ok := <-r.queue:
+				if !ok {
+					break fill
+				}
+				group = append(group, next)
+			default:
+				break fill
+			}
+		}
+		r.write(group)
+	}
+}
+
+func (r *recorder) write(group []job) {
+	batches := make([]store.Batch, 0, len(group))
+	for _, j := range group {
+		if j.batch != nil {
+			batches = append(batches, *j.batch)
+		}
+	}
+	var errs []error
+	if len(batches) > 0 {
+		errs = r.w.Apply(context.Background(), batches)
+	}
+	i := 0
+	for _, j := range group {
+		if j.batch == nil {
+			j.done <- nil
+			continue
+		}
+		err := errs[i]
+		i++
+		r.mu.Lock()
+		if r.waiting[j.batch.Session.ID]--; r.waiting[j.batch.Session.ID] <= 0 {
+			delete(r.waiting, j.batch.Session.ID)
+		}
+		r.mu.Unlock()
+		r.note(err)
+		if err != nil {
+			// The callback takes the session's lock, which a request may hold
+			// while it waits for this goroutine.
+			go j.after(err)
+		}
+		j.done <- err
+	}
+}
+
+// note says once that recording stopped, and once that it goes on.
+func (r *recorder) note(err error) {
+	broken := err != nil && holdfast.CodeOf(err) != holdfast.ErrNotFound && holdfast.CodeOf(err) != holdfast.ErrConflict
+	if err != nil {
+		r.metrics.storeErrors.WithLabelValues(string(holdfast.CodeOf(err))).Inc()
+	}
+	switch {
+	case broken && !r.failing:
+		r.failing = true
+		r.metrics.recording.Set(0)
+		r.log.Error("recording stopped, traffic goes on; free disk space or check the data directory", "code", holdfast.CodeOf(err), "error", err.Error())
+	case err == nil && r.failing:
+		r.failing = false
+		r.metrics.recording.Set(1)
+		r.log.Info("recording goes on")
+	}
+}
+
+// close writes what is queued. It is idempotent.
+func (r *recorder) close(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.queue)
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.finished:
+		return nil
+	case <-ctx.Done():
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the last records were not written in time: %w", ctx.Err())
+	}
+}

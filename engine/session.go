@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// session is one session in memory. mu guards all but key and principal.
+type session struct {
+	mu        sync.Mutex
+	key       sessionKey
+	row       store.Session
+	loaded    bool
+	dead      bool // erased, evicted or in conflict: its state counts no more
+	whole     bool // the store missed something: write the whole state next
+	branches  []*branch
+	memo      map[uint64]*element
+	carriers  map[string]bool // ids of carrier calls seen
+	attempts  int             // attempts in flight
+	usedAt    time.Time
+	answering map[*Attempt]bool // answers whose terminal event was relayed
+	settled   *sync.Cond        // signalled when answering shrinks
+}
+
+// branch is one lineage of history.
+type branch struct {
+	row    store.Branch
+	epochs []*epoch
+	revs   []revision
+	// confirmed is the fold of the calls that a history carried; effective has
+	// the calls of the newest answer on top.
+	confirmed, effective holdfast.Capsule
+	pending              *boundary
+	done                 map[string]bool // calls folded with their result, this epoch
+	foldedThrough        int             // anchors of this epoch that were folded before we read the branch
+	stored               cursor          // what the store has
+}
+
+// cursor is how much of a branch was handed to the recorder.
+type cursor struct{ epochs, anchors, revs int }
+
+// epoch is the history of a branch between two boundaries.
+type epoch struct {
+	row     store.Epoch
+	anchors []anchor
+	pos     map[holdfast.Digest]int
+}
+
+// revision is one state of the capsule with the place where it came to be.
+type revision struct {
+	epoch, seq int
+	capsule    holdfast.Capsule
+	at         time.Time
+}
+
+// boundary is a compaction that no later history has taken up yet.
+type boundary struct {
+	row store.Boundary
+}
+
+func newSession(k sessionKey) *session {
+	s := &session{key: k, memo: map[uint64]*element{}, carriers: map[string]bool{}, answering: map[*Attempt]bool{}}
+	s.settled = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *session) id() holdfast.SessionID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.row.ID
+}
+
+func (s *session) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = true
+}
+
+// idleSince is how long nothing has used the session; 0 while something does.
+func (s *session) idleSince(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attempts > 0 {
+		return 0
+	}
+	return now.Sub(s.usedAt)
+}
+
+// enter returns the session of a key, locked, with its stored state read. The
+// error is the store's: the request then goes on unlinked.
+func (e *Engine) enter(ctx context.Context, k sessionKey) (*session, error) {
+	for {
+		e.mu.Lock()
+		s := e.sessions[k]
+		if s == nil {
+			s = newSession(k)
+			s.usedAt = e.now()
+			e.evictOldest()
+			e.sessions[k] = s
+		}
+		e.mu.Unlock()
+		s.mu.Lock()
+		if s.dead {
+			s.mu.Unlock()
+			e.mu.Lock()
+			if e.sessions[k] == s {
+				delete(e.sessions, k)
+			}
+			e.mu.Unlock()
+			continue
+		}
+		if !s.loaded {
+			if err := e.load(ctx, s); err != nil {
+				s.mu.Unlock()
+				return nil, err
+			}
+		}
+		return s, nil
+	}
+}
+
+// evictOldest keeps the number of sessions in memory bounded. e.mu is held.
+func (e *Engine) evictOldest() {
+	if len(e.sessions) < maxSessions {
+		return
+	}
+	now := e.now()
+	var oldest *session
+	var age time.Duration
+	for _, s := range e.sessions {
+		if d := s.idleSince(now); d > age && !e.rec.pending(s.id()) {
+			oldest, age = s, d
+		}
+	}
+	if oldest != nil {
+		oldest.kill()
+		delete(e.sessions, oldest.key)
+	}
+}
+
+// load reads a session's stored state. s.mu is held.
+func (e *Engine) load(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
+	defer cancel()
+	st, err := e.store.Session(ctx, s.key.principal, s.key.agent, s.key.key)
+	switch {
+	case err == nil:
+		s.row = st.Session
+		for _, b := range st.Branches {
+			nb, err := restore(b)
+			if err != nil {
+				return err
+			}
+			s.branches = append(s.branches, nb)
+		}
+	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
+		now := e.now()
+		s.row = store.Session{ID: holdfast.SessionID(newID()), Principal: s.key.principal, Agent: s.key.agent,
+			Key: s.key.key, CreatedAt: now, UsedAt: now}
+	default:
+		return err
+	}
+	s.loaded = true
+	return nil
+}
+
+// restore builds a branch from its stored state.
+func restore(st store.BranchState) (*branch, error) {
+	b := &branch{row: st.Branch, done: map[string]bool{}}
+	for _, row := range st.Epochs {
+		b.epochs = append(b.epochs, newEpoch(row))
+	}
+	if len(b.epochs) == 0 {
+		b.epochs = []*epoch{newEpoch(store.Epoch{Branch: st.ID})}
+	}
+	for _, a := range st.Anchors {
+		if ep := b.epoch(a.Epoch); ep != nil {
+			ep.add(anchor{digest: a.Digest, strong: a.Strong})
+		}
+	}
+	for _, r := range st.Revisions {
+		var c holdfast.Capsule
+		if err := json.Unmarshal(r.Capsule, &c); err != nil {
+			return nil, holdfast.Errorf(holdfast.ErrInternal, "read revision %d of branch %s: %w", r.N, st.ID, err)
+		}
+		if c.SchemaVersion > holdfast.SchemaVersion {
+			return nil, holdfast.Errorf(holdfast.ErrNewer, "revision %d of branch %s was written by a newer version of holdfast", r.N, st.ID)
+		}
+		b.revs = append(b.revs, revision{epoch: r.Epoch, seq: r.Seq, capsule: c, at: r.At})
+	}
+	if n := len(b.revs); n > 0 {
+		b.effective = b.revs[n-1].capsule
+	}
+	cur := b.current()
+	b.confirmed, b.foldedThrough = b.at(cur.row.N, len(cur.anchors)), len(cur.anchors)
+	for _, bd := range st.Boundaries {
+		if bd.Epoch == cur.row.N {
+			b.pending = &boundary{row: bd}
+		}
+	}
+	b.stored = cursor{epochs: len(b.epochs), anchors: len(cur.anchors), revs: len(b.revs)}
+	return b, nil
+}
+
+func newEpoch(row store.Epoch) *epoch {
+	return &epoch{row: row, pos: map[holdfast.Digest]int{}}
+}
+
+func (ep *epoch) add(a anchor) {
+	if _, known := ep.pos[a.digest]; !known {
+		ep.pos[a.digest] = len(ep.anchors)
+	}
+	ep.anchors = append(ep.anchors, a)
+}
+
+func (b *branch) current() *epoch { return b.epochs[len(b.epochs)-1] }
+
+func (b *branch) epoch(n int) *epoch {
+	for _, ep := range b.epochs {
+		if ep.row.N == n {
+			return ep
+		}
+	}
+	return nil
+}
+
+// at is the capsule as it was when seq anchors of epoch n had been read.
+func (b *branch) at(n, seq int) holdfast.Capsule {
+	for i := len(b.revs) - 1; i >= 0; i-- {
+		if r := b.revs[i]; r.epoch < n || (r.epoch == n && r.seq <= seq) {
+			return r.capsule
+		}
+	}
+	return holdfast.Capsule{}
+}
+
+// advance makes c the effective capsule. Equal content makes no revision.
+func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
+	if c.Digest == b.effective.Digest || (b.effective.Digest == "" && continuity.Empty(c)) {
+		return false
+	}
+	c.Revision, c.Branch = 1, b.row.ID
+	if n := len(b.revs); n > 0 {
+		c.Revision = b.revs[n-1].capsule.Revision + 1
+	}
+	b.effective = c
+	b.revs = append(b.revs, revision{epoch: b.current().row.N, seq: seq, capsule: c, at: now})
+	return true
+}
+
+// record hands what is new to the recorder. s.mu is held. With whole set, or
+// after a failed write, everything is written again; the store's laws make
+// that safe.
+func (e *Engine) record(s *session, b *branch, extra ...store.Boundary) <-chan error {
+	now := e.now()
+	s.row.UsedAt, b.row.UsedAt = now, now
+	batch := store.Batch{Session: s.row, Boundaries: extra}
+	branches := []*branch{b}
+	if s.whole {
+		branches = s.branches
+		s.whole = false
+		for _, x := range branches {
+			x.stored = cursor{}
+			if x.pending != nil && !slices.ContainsFunc(extra, func(r store.Boundary) bool { return r.ID == x.pending.row.ID }) {
+				batch.Boundaries = append(batch.Boundaries, x.pending.row)
+			}
+		}
+	}
+	for _, x := range branches {
+		x.collect(&batch)
+	}
+	return e.rec.put(batch, func(err error) { e.wrote(s, err) })
+}
+
+// wrote learns what became of a batch.
+func (e *Engine) wrote(s *session, err error) {
+	if err == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch holdfast.CodeOf(err) {
+	case holdfast.ErrNotFound, holdfast.ErrConflict:
+		// Erased, or another process went ahead: what we hold is void, the next
+		// request reads the store again.
+		s.dead = true
+	default:
+		s.whole = true
+	}
+}
+
+// collect adds what the store does not have of b.
+func (b *branch) collect(batch *store.Batch) {
+	batch.Branches = append(batch.Branches, b.row)
+	first := max(b.stored.epochs-1, 0)
+	for i := first; i < len(b.epochs); i++ {
+		ep := b.epochs[i]
+		if i >= b.stored.epochs {
+			batch.Epochs = append(batch.Epochs, ep.row)
+		}
+		from := 0
+		if i == first && b.stored.epochs > 0 {
+			from = b.stored.anchors
+		}
+		for seq := from; seq < len(ep.anchors); seq++ {
+			a := ep.anchors[seq]
+			batch.Anchors = append(batch.Anchors, store.Anchor{Branch: b.row.ID, Epoch: ep.row.N, Seq: seq,
+				Digest: a.digest, Strong: a.strong, Revision: b.at(ep.row.N, seq+1).Revision})
+		}
+	}
+	for _, r := range b.revs[b.stored.revs:] {
+		raw, err := json.Marshal(r.capsule)
+		if err != nil {
+			panic(err) // plain strings and slices always marshal
+		}
+		batch.Revisions = append(batch.Revisions, store.Revision{Branch: b.row.ID, N: r.capsule.Revision, Epoch: r.epoch,
+			Seq: r.seq, Digest: r.capsule.Digest, Capsule: raw, At: r.at})
+	}
+	b.stored = cursor{epochs: len(b.epochs), anchors: len(b.current().anchors), revs: len(b.revs)}
+}
