@@ -13,6 +13,9 @@ const (
 	ExitPlan   Shape = "exit_plan"   // shows a plan to the user; the result is the user's word
 	PlanFile   Shape = "plan_file"   // writes the plan that ExitPlan will show
 	Ask        Shape = "ask"         // structured questions; the result is the user's answers
+	TaskList   Shape = "task_list"   // asks for the list; the result is the list
+	Proposed   Shape = "proposed"    // no tool: a plan that the model wrote between known tags
+	Accepted   Shape = "accepted"    // no tool: the text by which a harness tells the user's yes
 )
 
 // Carrier is a tool whose calls carry plan state or the user's structured answers.
@@ -22,6 +25,9 @@ type Carrier struct {
 	Shape Shape
 	// Field names of the call's arguments, for Snapshot.
 	List, Text, Status string
+	// Done begins the result of a call that took effect, for wires that have no
+	// error flag; "": any result that is not marked as an error.
+	Done string
 	// Versions that the form was captured from.
 	Versions []string
 }
@@ -33,8 +39,11 @@ var carriers = []Carrier{
 	{Tool: "ExitPlanMode", Agent: ClaudeCode, Shape: ExitPlan, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "Write", Agent: ClaudeCode, Shape: PlanFile, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "AskUserQuestion", Agent: ClaudeCode, Shape: Ask, Versions: []string{"2.1.197", "2.1.332"}},
-	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Versions: []string{"0.171.0"}},
+	{Tool: "TaskList", Agent: ClaudeCode, Shape: TaskList, Versions: []string{"2.1.197", "2.1.332"}},
+	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Done: "Plan updated", Versions: []string{"0.171.0"}},
 	{Tool: "request_user_input", Agent: Codex, Shape: Ask, Versions: []string{"0.171.0"}},
+	{Tool: proposedPlan, Agent: Codex, Shape: Proposed, Versions: []string{"0.171.0"}},
+	{Tool: acceptedPlan, Agent: Codex, Shape: Accepted, Versions: []string{"0.171.0"}},
 }
 
 // Carriers returns the table, for documentation and tests.
@@ -61,18 +70,39 @@ func PlanFilePath(path string) bool {
 	return strings.Contains(p, "/.claude/plans/") && strings.HasSuffix(p, ".md")
 }
 
-// FailedResult reports whether a result text says that the tool did not run,
-// in wires that have no error flag or agents that do not set it.
-func FailedResult(text string) bool {
-	t := strings.TrimSpace(text)
-	for _, p := range []string{
-		"<tool_use_error>",                   // claude-code
-		"unsupported call:",                  // codex, tool switched off
-		"failed to parse function arguments", // codex
-	} {
-		if strings.HasPrefix(t, p) {
-			return true
-		}
+// Names under which plan states that stand in texts are treated as calls. No
+// tool can have them: tool names hold no spaces.
+const (
+	proposedPlan = "proposed plan"
+	acceptedPlan = "accepted plan"
+)
+
+// ProposedPlan finds the plan that codex's plan mode shows: the text between
+// its tags in an answer of the model, the last one when there are more.
+func ProposedPlan(answer string) (carrier, plan string, ok bool) {
+	const open, end = "<proposed_plan>", "</proposed_plan>"
+	i := strings.LastIndex(answer, open)
+	if i < 0 {
+		return "", "", false
 	}
-	return false
+	plan, _, ok = strings.Cut(answer[i+len(open):], end)
+	return proposedPlan, strings.TrimSpace(plan), ok
+}
+
+// AcceptedPlan recognises the text that codex sends in the user's role when the
+// user chose to implement the plan that was shown last.
+func AcceptedPlan(userText string) (carrier string, ok bool) {
+	return acceptedPlan, strings.TrimSpace(userText) == "Implement the plan."
+}
+
+// Failed reports whether a result says that the call did not take effect.
+func (c Carrier) Failed(isError bool, text string) bool {
+	t := strings.TrimSpace(text)
+	return isError || Refused(t) || c.Done != "" && !strings.HasPrefix(t, c.Done)
+}
+
+// Refused reports whether a result text says that the tool did not run at all,
+// as opposed to a user who said no (claude-code writes both as errors).
+func Refused(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "<tool_use_error>")
 }

@@ -55,8 +55,7 @@ var compactions = []Row{
 	{
 		ID: "codex/local-prompt", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.PlainSummary,
 		Versions: []string{"0.171.0"}, Fixture: "codex-0.171.0/local-compact",
-		place: lastUserText, literal: "You are performing a CONTEXT CHECKPOINT COMPACTION.",
-		also: "handoff summary for another LLM", noTools: true,
+		place: lastUserText, literal: "You are performing a CONTEXT CHECKPOINT COMPACTION.", noTools: true,
 	},
 	{
 		ID: "codex/remote", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.OpaqueSummary,
@@ -123,31 +122,29 @@ func IsMarker(text string) bool {
 }
 
 // continuations are the literals with which a summary comes back in the user's
-// role. The first counts only in the first element of the history; the second
-// wherever it stands, the last one wins.
+// role, in a text of its own. A history may begin with one (after a compaction
+// of all that was before), or hold it behind what was kept verbatim (codex; in
+// claude-code "summarize from here"). The last one opens the epoch.
 var continuations = []struct {
-	id, agent     string
-	protocol      holdfast.Protocol
-	literal, also string
-	firstOnly     bool
+	id, agent string
+	protocol  holdfast.Protocol
+	literal   string
 }{
 	{
-		id: "claude-code/continued", agent: ClaudeCode, protocol: holdfast.Anthropic, firstOnly: true,
+		id: "claude-code/continued", agent: ClaudeCode, protocol: holdfast.Anthropic,
 		literal: "This session is being continued from a previous conversation that ran out of context.",
 	},
 	{
 		id: "codex/continued", agent: Codex, protocol: holdfast.Responses,
 		literal: "Another language model started to solve this problem",
-		also:    "the summary produced by the other language model",
 	},
 }
 
-// Continuation reports whether a user text at element index i of the history is
-// a summary that came back, and by which row.
-func Continuation(p holdfast.Protocol, i int, text string) (row string, ok bool) {
+// Continuation reports whether a user text is a summary that came back, and by
+// which row.
+func Continuation(p holdfast.Protocol, text string) (row string, ok bool) {
 	for _, c := range continuations {
-		if c.protocol == p && (!c.firstOnly || i == 0) &&
-			strings.HasPrefix(text, c.literal) && strings.Contains(text, c.also) {
+		if c.protocol == p && strings.HasPrefix(text, c.literal) {
 			return c.id, true
 		}
 	}

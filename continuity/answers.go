@@ -57,15 +57,20 @@ func jsonAnswers(text string) map[string]string {
 	}
 	answers := make(map[string]string, len(out.Answers))
 	for id, a := range out.Answers {
-		answers[id] = strings.Join(a.Answers, ", ")
+		words := make([]string, len(a.Answers))
+		for i, w := range a.Answers {
+			words[i] = strings.TrimPrefix(w, "user_note: ")
+		}
+		answers[id] = strings.Join(words, ", ")
 	}
 	return answers
 }
 
 // textAnswers reads claude-code's `"QUESTION"="ANSWER"` pairs. The questions are
 // known from the call, so an answer that holds quotes of its own is still cut
-// where the next known question, or the fixed end, begins.
+// where the next known question begins, or at the sentence that ends the list.
 func textAnswers(text string, questions []question) map[string]string {
+	text, _, _ = strings.Cut(text, "\n\n<system-reminder>")
 	answers := map[string]string{}
 	type mark struct {
 		at, end int
@@ -83,8 +88,8 @@ func textAnswers(text string, questions []question) map[string]string {
 		stop := len(text)
 		if i+1 < len(marks) {
 			stop = marks[i+1].at
-		} else if end := strings.Index(text[m.end:], ". You can now continue"); end >= 0 {
-			stop = m.end + end
+		} else if end := strings.LastIndex(text[m.end:], `". `); end >= 0 {
+			stop = m.end + end + 1
 		}
 		if j := strings.LastIndexByte(text[m.end:stop], '"'); j >= 0 {
 			answers[m.q] = text[m.end : m.end+j]

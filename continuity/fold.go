@@ -15,15 +15,15 @@ import (
 func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 	c = clone(c)
 	for _, call := range calls {
-		if call.Result != nil && (call.Result.IsError || agents.FailedResult(call.Result.Text)) {
-			// A refused plan is an answer; every other failure is no call at all.
-			if carrier, ok := agents.CarrierOf(call.Tool); ok && carrier.Shape == agents.ExitPlan && keep.Plan {
-				rejectPlan(&c, call)
-			}
-			continue
-		}
 		carrier, ok := agents.CarrierOf(call.Tool)
 		if !ok {
+			continue
+		}
+		if call.Result != nil && carrier.Failed(call.Result.IsError, call.Result.Text) {
+			// A refused plan is an answer; every other failure is no call at all.
+			if carrier.Shape == agents.ExitPlan && keep.Plan && !agents.Refused(call.Result.Text) {
+				rejectPlan(&c, call)
+			}
 			continue
 		}
 		switch carrier.Shape {
@@ -43,9 +43,21 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 			if keep.Plan {
 				proposeFile(&c, call)
 			}
+		case agents.TaskList:
+			if keep.Plan {
+				listTasks(&c, call)
+			}
 		case agents.ExitPlan:
 			if keep.Plan {
 				exitPlan(&c, call)
+			}
+		case agents.Proposed:
+			if keep.Plan {
+				propose(&c, string(call.Arguments))
+			}
+		case agents.Accepted:
+			if keep.Plan && c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
+				accept(&c, c.Proposal.Text)
 			}
 		case agents.Ask:
 			if keep.UserDecisions {
@@ -236,6 +248,40 @@ func updateTask(c *holdfast.Capsule, call Call) {
 	}
 }
 
+// taskLine is a line of claude-code's task list: "#1 [completed] alpha".
+var taskLine = regexp.MustCompile(`(?m)^#(\S+) \[(\w+)\] (.+)$`)
+
+// listTasks takes the harness's own list as the plan. What stands behind a
+// subject that is known (owner, blockers) is no part of it.
+func listTasks(c *holdfast.Capsule, call Call) {
+	if call.Result == nil {
+		return
+	}
+	text, _, _ := strings.Cut(call.Result.Text, "\n\n<system-reminder>")
+	rows := taskLine.FindAllStringSubmatch(text, maxSteps)
+	if len(rows) == 0 {
+		return
+	}
+	p := taskPlan(c)
+	known := map[string]string{}
+	for _, s := range p.Steps {
+		known[s.Ref] = s.Text
+	}
+	p.Steps = nil
+	for _, row := range rows {
+		subject := bounded(row[3], maxStepBytes)
+		if name := known[row[1]]; name != "" && strings.HasPrefix(subject, name) {
+			subject = name
+		}
+		st, gone := status(row[2])
+		if !gone {
+			p.Steps = append(p.Steps, holdfast.Step{Ref: row[1], Text: subject, Status: st})
+		}
+	}
+	remove(p)
+	settle(p)
+}
+
 func proposeFile(c *holdfast.Capsule, call Call) {
 	var args struct {
 		Path    string `json:"file_path"`
@@ -244,7 +290,13 @@ func proposeFile(c *holdfast.Capsule, call Call) {
 	if json.Unmarshal(call.Arguments, &args) != nil || !agents.PlanFilePath(args.Path) {
 		return
 	}
-	text := bounded(args.Content, maxPlanBytes)
+	propose(c, args.Content)
+}
+
+// propose makes a text the newest proposal, unless it is the plan in force or
+// what was proposed and answered already.
+func propose(c *holdfast.Capsule, text string) {
+	text = bounded(text, maxPlanBytes)
 	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
 		return
 	}
@@ -262,9 +314,7 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &args) != nil {
 		return
 	}
-	if text := bounded(args.Plan, maxPlanBytes); text != "" && (c.Plan == nil || c.Plan.Approved != text) {
-		c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
-	}
+	propose(c, args.Plan)
 	if call.Result == nil {
 		return
 	}
@@ -278,10 +328,15 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 		if i := strings.Index(text, "\n<system-reminder>"); i >= 0 {
 			text = text[:i]
 		}
-		text = bounded(text, maxPlanBytes)
 	} else if c.Proposal != nil {
 		text = c.Proposal.Text
 	}
+	accept(c, text)
+}
+
+// accept puts the plan that the user said yes to in force.
+func accept(c *holdfast.Capsule, text string) {
+	text = bounded(text, maxPlanBytes)
 	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
 		return // nothing was shown, or this approval again
 	}
@@ -304,18 +359,13 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 var rejectionWords = regexp.MustCompile(`(?s)(?:the user said:|The user provided the following reason[^:]*:)\s*(.+)$`)
 
 func rejectPlan(c *holdfast.Capsule, call Call) {
-	if agents.FailedResult(call.Result.Text) {
-		return // the tool did not run: nobody saw the plan
-	}
 	var args struct {
 		Plan string `json:"plan"`
 	}
 	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &args) != nil {
 		return
 	}
-	if text := bounded(args.Plan, maxPlanBytes); text != "" {
-		c.Proposal = &holdfast.Proposal{Source: holdfast.FromPlanMode, Text: text}
-	}
+	propose(c, args.Plan)
 	if c.Proposal == nil {
 		return
 	}

@@ -151,6 +151,10 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 			continue
 		}
 		seq := base + call.seq + 1
+		if l.how == "epoch" && call.seq < h.summaryAnchor {
+			b.done[call.ID] = true // kept verbatim before the summary: the capsule is newer
+			continue
+		}
 		if call.seq < l.next {
 			// Known before: folded already, unless its result is new.
 			seq = known

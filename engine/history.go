@@ -26,6 +26,7 @@ type mark struct {
 	digest holdfast.Digest
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
+	said   bool   // the call stands in a text, so that its id is its place
 }
 
 // element is what one element of a history holds for us. It is kept per session
@@ -42,7 +43,7 @@ type element struct {
 
 // readElement decodes one element. wanted tells which results are of carrier
 // calls seen so far. marker drops the last user text: the compaction prompt.
-func readElement(codec Codec, p holdfast.Protocol, index int, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
+func readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
 	events, err := codec.Decode(raw)
 	if err != nil {
 		return nil, err
@@ -57,13 +58,17 @@ func readElement(codec Codec, p holdfast.Protocol, index int, raw []byte, wanted
 			}
 			for _, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(p, index, string(t))
+					el.userText(p, string(t))
 				}
 			}
 		case holdfast.AssistantMessage:
 			el.blocks = append(el.blocks, continuity.Digests(ev.Text)...)
 			if ev.Len > 0 && !agents.SyntheticAnswer(ev.Text) {
-				el.marks = append(el.marks, textMark(ev))
+				m := textMark(ev)
+				if carrier, plan, ok := agents.ProposedPlan(ev.Text); ok {
+					el.says(&m, carrier, plan)
+				}
+				el.marks = append(el.marks, m)
 			}
 		case holdfast.ToolCall:
 			el.call(ev)
@@ -79,15 +84,29 @@ func readElement(codec Codec, p holdfast.Protocol, index int, raw []byte, wanted
 	return el, nil
 }
 
-func (el *element) userText(p holdfast.Protocol, index int, text string) {
-	if row, ok := agents.Continuation(p, index, text); ok {
+func (el *element) userText(p holdfast.Protocol, text string) {
+	if row, ok := agents.Continuation(p, text); ok {
 		el.summary, el.row = holdfast.TextDigest(text), row
 	}
 	el.blocks = append(el.blocks, continuity.Digests(text)...)
 	if agents.Synthetic(text) {
 		return
 	}
-	el.marks = append(el.marks, mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())})
+	m := mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())}
+	if carrier, ok := agents.AcceptedPlan(text); ok {
+		el.says(&m, carrier, "")
+	}
+	el.marks = append(el.marks, m)
+}
+
+// says makes a call of a plan state that stands in a text. Such a call has no
+// result to wait for.
+func (el *element) says(m *mark, carrier, text string) {
+	m.call, m.said = "text "+m.digest.String(), true
+	if el.calls == nil {
+		el.calls = map[string]continuity.Call{}
+	}
+	el.calls[m.call] = continuity.Call{ID: m.call, Tool: carrier, Arguments: []byte(text), Result: &holdfast.ToolResult{CallID: m.call}}
 }
 
 func (el *element) call(ev holdfast.ToolCall) {
@@ -124,6 +143,9 @@ func place(m mark, prev holdfast.Digest) anchor {
 	if !m.strong {
 		a.digest = holdfast.DigestOf("after", prev.String(), m.digest.String())
 	}
+	if m.said {
+		a.call = "text " + a.digest.String()
+	}
 	return a
 }
 
@@ -133,10 +155,11 @@ type history struct {
 	calls   map[string]continuity.Call      // carrier calls by id
 	results map[string]*holdfast.ToolResult // their results
 	// summary is the summary that opens this epoch; zero in epoch 0. summaryAt is
-	// the index of its element.
-	summary   holdfast.Digest
-	row       string
-	summaryAt int
+	// the index of its element, summaryAnchor that of the first anchor from there.
+	summary       holdfast.Digest
+	row           string
+	summaryAt     int
+	summaryAnchor int
 	// blocks are the digests of all blocks in it; carried reports whether one
 	// stands where this epoch's block belongs.
 	blocks  []string
@@ -156,34 +179,36 @@ func (s *session) readHistory(codec Codec, in Inbound, compaction bool) (*histor
 		raw := span.Of(in.Body)
 		last := compaction && i == len(req.Messages)-1
 		key := xxhash.Sum64(raw)
-		if i == 0 || last {
-			key ^= uint64(i+1) * 0x9E3779B97F4A7C15 // the place changes what it means
+		if last {
+			key = ^key // without its prompt it holds something else
 		}
 		h.keys[i] = key
 		el, ok := s.memo[key]
 		if !ok {
 			var err error
-			if el, err = readElement(codec, req.Protocol, i, raw, wanted, last); err != nil {
+			if el, err = readElement(codec, req.Protocol, raw, wanted, last); err != nil {
 				return nil, err
 			}
 			if !last {
 				s.memo[key] = el
 			}
 		}
+		if !el.summary.IsZero() {
+			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.row, i, len(h.anchors)
+		}
 		for _, m := range el.marks {
 			a := place(m, prev)
 			prev = a.digest
 			h.anchors = append(h.anchors, a)
-		}
-		for id, c := range el.calls {
-			h.calls[id] = c
-			s.carriers[id] = true
+			if m.call != "" {
+				c := el.calls[m.call]
+				c.ID = a.call
+				h.calls[a.call] = c
+				s.carriers[a.call] = true
+			}
 		}
 		for r := range el.results {
 			h.results[el.results[r].CallID] = &el.results[r]
-		}
-		if !el.summary.IsZero() {
-			h.summary, h.row, h.summaryAt = el.summary, el.row, i
 		}
 		if len(el.blocks) > 0 {
 			h.blocks = append(h.blocks, el.blocks...)
@@ -221,7 +246,9 @@ func (h *history) callsOf(anchors []anchor) (calls []placedCall) {
 			continue
 		}
 		if c, ok := h.calls[a.call]; ok {
-			c.Result = h.results[a.call]
+			if r := h.results[a.call]; r != nil {
+				c.Result = r
+			}
 			calls = append(calls, placedCall{Call: c, seq: i})
 		}
 	}
