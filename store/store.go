@@ -13,7 +13,13 @@
 //   - A revision is written once: another content under the same number is
 //     refused with a conflict, and nothing of that batch is written.
 //   - A batch for a session that was removed is refused with not_found.
+//   - A row for a branch that is not of the batch's session, and a new session
+//     under a key that is taken, are refused with a conflict: what the writer
+//     has in mind is not what is stored.
 //   - No read crosses principals.
+//   - Times are kept to the microsecond and come back in UTC.
+//
+// All implementations are safe for concurrent use.
 package store
 
 import (
@@ -157,7 +163,7 @@ type SessionInfo struct {
 	Session
 	Branches int
 	Epochs   int // boundaries that were carried through, all branches
-	Revision int // the newest of the newest branch
+	Revision int // the newest of the newest branch; 0: none
 }
 
 // Writer applies batches. Apply returns one error per batch, nil where it was
@@ -172,9 +178,12 @@ type Reader interface {
 	// Session finds a session by the agent's own id.
 	Session(ctx context.Context, p holdfast.Principal, agent, key string) (SessionState, error)
 	// Find looks anchors up among the strong ones of a principal and returns a
-	// hit for each that is known, the newest where one is known more than once.
+	// hit for each that is known, the newest where one is known more than once:
+	// that of the branch used last, there the last in the history. Hits come in
+	// the order of digests, one for a digest that is given twice.
 	Find(ctx context.Context, p holdfast.Principal, digests []holdfast.Digest) ([]Hit, error)
-	// FindBlock looks a delivered block up by its digest.
+	// FindBlock looks a delivered block up by its digest, among the boundaries
+	// that did not fail; the newest when several delivered the same.
 	FindBlock(ctx context.Context, p holdfast.Principal, digest string) (Hit, error)
 }
 
@@ -192,6 +201,7 @@ type Keeper interface {
 type Sweeper interface {
 	// Removals lists removals behind a sequence number, oldest first.
 	Removals(ctx context.Context, after int64) ([]Removal, error)
-	// Expire removes sessions that were last used before t and returns how many.
+	// Expire removes sessions that were last used before t, as Remove does, and
+	// returns how many. It may forget removals that are older than 30 days.
 	Expire(ctx context.Context, t time.Time) (int, error)
 }

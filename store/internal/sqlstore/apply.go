@@ -1,0 +1,276 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+	"github.com/holdfast-dev/holdfast/store/internal/refuse"
+)
+
+// Rows of the same key replace older ones. A row that belongs to another
+// session or branch stays as it is, which shows in the number of rows changed.
+const (
+	savepoint  = `SAVEPOINT batch`
+	undoBatch  = `ROLLBACK TO batch`
+	closeBatch = `RELEASE batch`
+
+	getPrincipal  = `SELECT principal FROM sessions WHERE id = ?`
+	getRemoval    = `SELECT 1 FROM removals WHERE session_id = ?`
+	insertSession = `INSERT INTO sessions (id, principal, agent, agent_key, created_at, used_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (principal, agent, agent_key) DO NOTHING`
+	touchSession = `UPDATE sessions SET used_at = ? WHERE id = ? AND used_at < ?`
+
+	getBranch = `SELECT 1 FROM branches WHERE id = ? AND session_id = ?`
+	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, created_at, used_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET thread = excluded.thread, parent = excluded.parent,
+			parent_revision = excluded.parent_revision, epoch = excluded.epoch,
+			created_at = excluded.created_at, used_at = excluded.used_at
+		WHERE branches.session_id = excluded.session_id`
+	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, opened_at)
+		VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (branch_id, n) DO UPDATE SET evidence = excluded.evidence,
+			revision = excluded.revision, block = excluded.block, opened_at = excluded.opened_at`
+	cutAnchors = `DELETE FROM anchors WHERE branch_id = ? AND epoch = ? AND seq >= ?`
+	putAnchor  = `INSERT INTO anchors (branch_id, epoch, seq, digest, strong, revision)
+		VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (branch_id, epoch, seq) DO UPDATE SET digest = excluded.digest,
+			strong = excluded.strong, revision = excluded.revision`
+	insertRevision = `INSERT INTO revisions (branch_id, n, epoch, seq, digest, capsule, written_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch_id, n) DO NOTHING`
+	getRevision = `SELECT epoch, seq, digest, capsule FROM revisions WHERE branch_id = ? AND n = ?`
+	putBoundary = `INSERT INTO boundaries (id, branch_id, epoch, agents_row, status, revision, summary, block, happened_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, agents_row = excluded.agents_row,
+			status = excluded.status, revision = excluded.revision, summary = excluded.summary,
+			block = excluded.block, happened_at = excluded.happened_at
+		WHERE boundaries.branch_id = excluded.branch_id`
+)
+
+// applyQueries lists what is prepared when a store opens.
+func applyQueries() []string {
+	return []string{
+		savepoint, undoBatch, closeBatch, getPrincipal, getRemoval, insertSession, touchSession, getBranch, putBranch,
+		putEpoch, cutAnchors, putAnchor, insertRevision, getRevision, putBoundary,
+	}
+}
+
+// Apply implements store.Writer.
+func (s *Store) Apply(ctx context.Context, batches []store.Batch) []error {
+	errs := make([]error, len(batches))
+	if len(batches) == 0 {
+		return errs
+	}
+	err := s.write(ctx, func(t tx) error {
+		for i, b := range batches {
+			if _, err := t.exec(savepoint); err != nil {
+				return err
+			}
+			err := t.batch(b)
+			if err == nil {
+				if _, err := t.exec(closeBatch); err != nil {
+					return err
+				}
+				continue
+			}
+			errs[i] = s.explain("write", err)
+			if holdfast.CodeOf(errs[i]) == holdfast.ErrUnavailable {
+				return err
+			}
+			for _, query := range []string{undoBatch, closeBatch} {
+				if _, err := t.exec(query); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		err = s.explain("write", err)
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+// batch writes b under the savepoint of its caller.
+func (t tx) batch(b store.Batch) error {
+	if err := t.session(b.Session); err != nil {
+		return err
+	}
+	owned := ownership{t, b.Session.ID, map[holdfast.BranchID]bool{}}
+	for _, r := range b.Branches {
+		if err := owned.put(r); err != nil {
+			return err
+		}
+	}
+	if err := t.epochs(owned, b.Epochs); err != nil {
+		return err
+	}
+	if err := t.anchors(owned, b.Anchors); err != nil {
+		return err
+	}
+	if err := t.revisions(owned, b.Revisions); err != nil {
+		return err
+	}
+	return t.boundaries(owned, b.Boundaries)
+}
+
+func (t tx) session(s store.Session) error {
+	used := max(s.CreatedAt.UnixMicro(), s.UsedAt.UnixMicro())
+	var principal holdfast.Principal
+	known, err := t.get(getPrincipal, []any{s.ID}, &principal)
+	if err != nil {
+		return err
+	}
+	if known {
+		if principal != s.Principal {
+			return refuse.Gone(s.ID)
+		}
+		_, err := t.exec(touchSession, used, s.ID, used)
+		return err
+	}
+	var one int
+	removed, err := t.get(getRemoval, []any{s.ID}, &one)
+	if err != nil {
+		return err
+	}
+	if removed || s.CreatedAt.IsZero() {
+		return refuse.Gone(s.ID)
+	}
+	n, err := t.exec(insertSession, s.ID, s.Principal, s.Agent, s.Key, s.CreatedAt.UnixMicro(), used)
+	if err == nil && n == 0 {
+		return refuse.TakenKey(s.Agent, s.Key)
+	}
+	return err
+}
+
+// ownership makes sure that rows stay inside the session of their batch, and
+// so inside its principal.
+type ownership struct {
+	tx
+	session holdfast.SessionID
+	seen    map[holdfast.BranchID]bool
+}
+
+func (o ownership) put(r store.Branch) error {
+	if r.Session != o.session {
+		return refuse.Foreign(r.ID, o.session)
+	}
+	n, err := o.exec(putBranch, r.ID, r.Session, r.Thread, r.Parent, r.ParentRevision, r.Epoch,
+		r.CreatedAt.UnixMicro(), r.UsedAt.UnixMicro())
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return refuse.Foreign(r.ID, o.session)
+	}
+	o.seen[r.ID] = true
+	return nil
+}
+
+func (o ownership) check(branch holdfast.BranchID) error {
+	if o.seen[branch] {
+		return nil
+	}
+	var one int
+	known, err := o.get(getBranch, []any{branch, o.session}, &one)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return refuse.Foreign(branch, o.session)
+	}
+	o.seen[branch] = true
+	return nil
+}
+
+func (t tx) epochs(owned ownership, rows []store.Epoch) error {
+	for _, r := range rows {
+		if err := owned.check(r.Branch); err != nil {
+			return err
+		}
+		if _, err := t.exec(putEpoch, r.Branch, r.N, r.Evidence[:], r.Revision, r.Block, r.OpenedAt.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t tx) anchors(owned ownership, rows []store.Anchor) error {
+	type place struct {
+		branch holdfast.BranchID
+		epoch  int
+	}
+	lowest := map[place]int{}
+	for _, r := range rows {
+		if err := owned.check(r.Branch); err != nil {
+			return err
+		}
+		p := place{r.Branch, r.Epoch}
+		if seq, known := lowest[p]; !known || r.Seq < seq {
+			lowest[p] = r.Seq
+		}
+	}
+	for p, seq := range lowest {
+		if _, err := t.exec(cutAnchors, p.branch, p.epoch, seq); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if _, err := t.exec(putAnchor, r.Branch, r.Epoch, r.Seq, r.Digest[:], flag(r.Strong), r.Revision); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flag is how a truth value is stored.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (t tx) revisions(owned ownership, rows []store.Revision) error {
+	for _, r := range rows {
+		if err := owned.check(r.Branch); err != nil {
+			return err
+		}
+		n, err := t.exec(insertRevision, r.Branch, r.N, r.Epoch, r.Seq, r.Digest, string(r.Capsule), r.At.UnixMicro())
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			continue
+		}
+		var old store.Revision
+		if _, err := t.get(getRevision, []any{r.Branch, r.N}, &old.Epoch, &old.Seq, &old.Digest, &old.Capsule); err != nil {
+			return err
+		}
+		// The time may differ: a retry need not carry the same.
+		if old.Epoch != r.Epoch || old.Seq != r.Seq || old.Digest != r.Digest || string(old.Capsule) != string(r.Capsule) {
+			return refuse.Rewritten(r.Branch, r.N)
+		}
+	}
+	return nil
+}
+
+func (t tx) boundaries(owned ownership, rows []store.Boundary) error {
+	for _, r := range rows {
+		if err := owned.check(r.Branch); err != nil {
+			return err
+		}
+		n, err := t.exec(putBoundary, r.ID, r.Branch, r.Epoch, r.Row, r.Status, r.Revision, r.Summary[:], r.Block, r.At.UnixMicro())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return refuse.Moved(r.ID, r.Branch)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+	"github.com/holdfast-dev/holdfast/store/internal/refuse"
+)
+
+const (
+	sessionByKey = `SELECT id, principal, agent, agent_key, created_at, used_at
+		FROM sessions WHERE principal = ? AND agent = ? AND agent_key = ?`
+	sessionByID = `SELECT id, principal, agent, agent_key, created_at, used_at
+		FROM sessions WHERE principal = ? AND id = ?`
+
+	listBranches = `SELECT id, session_id, thread, parent, parent_revision, epoch, created_at, used_at
+		FROM branches WHERE session_id = ? ORDER BY created_at, id`
+	listEpochs = `SELECT branch_id, n, evidence, revision, block, opened_at
+		FROM epochs WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
+	listAnchors = `SELECT branch_id, epoch, seq, digest, strong, revision
+		FROM anchors WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, epoch, seq`
+	listRevisions = `SELECT branch_id, n, epoch, seq, digest, capsule, written_at
+		FROM revisions WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
+	listBoundaries = `SELECT id, branch_id, epoch, agents_row, status, revision, summary, block, happened_at
+		FROM boundaries WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY happened_at, id`
+
+	findAnchors = `SELECT branch_id, epoch, seq, digest, revision FROM anchors WHERE strong = 1 AND digest IN (`
+	getLineage  = `SELECT b.session_id, b.created_at, b.used_at
+		FROM branches b JOIN sessions s ON s.id = b.session_id WHERE b.id = ? AND s.principal = ?`
+	findBlock = `SELECT b.session_id, b.id, r.epoch, r.revision
+		FROM boundaries r JOIN branches b ON b.id = r.branch_id JOIN sessions s ON s.id = b.session_id
+		WHERE r.block = ? AND r.block <> '' AND r.status <> ? AND s.principal = ?
+		ORDER BY r.happened_at DESC, r.id DESC LIMIT 1`
+
+	listSessions = `SELECT s.id, s.principal, s.agent, s.agent_key, s.created_at, s.used_at,
+		(SELECT count(*) FROM branches b WHERE b.session_id = s.id),
+		(SELECT count(*) FROM branches b JOIN boundaries r ON r.branch_id = b.id WHERE b.session_id = s.id AND r.status = ?),
+		COALESCE((SELECT max(v.n) FROM revisions v WHERE v.branch_id =
+			(SELECT b.id FROM branches b WHERE b.session_id = s.id ORDER BY b.created_at DESC, b.id DESC LIMIT 1)), 0)
+		FROM sessions s WHERE s.principal = ? ORDER BY s.used_at DESC, s.id DESC`
+	listRemovals = `SELECT seq, session_id FROM removals WHERE seq > ? ORDER BY seq`
+)
+
+// Session implements store.Reader.
+func (s *Store) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
+	state, found, err := s.load(ctx, sessionByKey, p, agent, key)
+	if err == nil && !found {
+		err = refuse.NoSession(agent, key)
+	}
+	return state, err
+}
+
+// Load implements store.Keeper.
+func (s *Store) Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error) {
+	state, found, err := s.load(ctx, sessionByID, p, id)
+	if err == nil && !found {
+		err = refuse.Gone(id)
+	}
+	return state, err
+}
+
+func (s *Store) load(ctx context.Context, query string, args ...any) (state store.SessionState, found bool, err error) {
+	err = s.read(ctx, func(t tx) error {
+		var err error
+		if found, err = t.get(query, args, sessionColumns(&state.Session)...); err != nil || !found {
+			return err
+		}
+		state.Branches, err = t.loadBranches(state.ID)
+		return err
+	})
+	if err != nil {
+		return store.SessionState{}, false, s.explain("read a session", err)
+	}
+	return state, found, nil
+}
+
+func sessionColumns(s *store.Session) []any {
+	return []any{&s.ID, &s.Principal, &s.Agent, &s.Key, instant{&s.CreatedAt}, instant{&s.UsedAt}}
+}
+
+// loadBranches reads each kind of row of a session with one query, so that the
+// number of queries does not grow with the number of branches.
+func (t tx) loadBranches(id holdfast.SessionID) ([]store.BranchState, error) {
+	var list []store.BranchState
+	at := map[holdfast.BranchID]int{}
+	args := []any{id}
+	if err := t.each(listBranches, args, func(rows *sql.Rows) error {
+		var b store.BranchState
+		err := rows.Scan(&b.ID, &b.Session, &b.Thread, &b.Parent, &b.ParentRevision, &b.Branch.Epoch,
+			instant{&b.CreatedAt}, instant{&b.UsedAt})
+		at[b.ID] = len(list)
+		list = append(list, b)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := t.each(listEpochs, args, func(rows *sql.Rows) error {
+		var r store.Epoch
+		err := rows.Scan(&r.Branch, &r.N, digest{&r.Evidence}, &r.Revision, &r.Block, instant{&r.OpenedAt})
+		b := &list[at[r.Branch]]
+		b.Epochs = append(b.Epochs, r)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := t.each(listAnchors, args, func(rows *sql.Rows) error {
+		var r store.Anchor
+		err := rows.Scan(&r.Branch, &r.Epoch, &r.Seq, digest{&r.Digest}, &r.Strong, &r.Revision)
+		b := &list[at[r.Branch]]
+		b.Anchors = append(b.Anchors, r)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := t.each(listRevisions, args, func(rows *sql.Rows) error {
+		var r store.Revision
+		err := rows.Scan(&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Capsule, instant{&r.At})
+		b := &list[at[r.Branch]]
+		b.Revisions = append(b.Revisions, r)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return list, t.each(listBoundaries, args, func(rows *sql.Rows) error {
+		var r store.Boundary
+		err := rows.Scan(&r.ID, &r.Branch, &r.Epoch, &r.Row, &r.Status, &r.Revision, digest{&r.Summary}, &r.Block, instant{&r.At})
+		b := &list[at[r.Branch]]
+		b.Boundaries = append(b.Boundaries, r)
+		return err
+	})
+}
+
+// FindBlock implements store.Reader.
+func (s *Store) FindBlock(ctx context.Context, p holdfast.Principal, digest string) (store.Hit, error) {
+	var h store.Hit
+	err := s.read(ctx, func(t tx) error {
+		found, err := t.get(findBlock, []any{digest, store.BoundaryFailed, p},
+			&h.Session, &h.Anchor.Branch, &h.Anchor.Epoch, &h.Anchor.Revision)
+		if err == nil && !found {
+			err = refuse.NoBlock(digest)
+		}
+		return err
+	})
+	return h, s.explain("look up a block", err)
+}
+
+// Sessions implements store.Keeper.
+func (s *Store) Sessions(ctx context.Context, p holdfast.Principal) ([]store.SessionInfo, error) {
+	var list []store.SessionInfo
+	err := s.read(ctx, func(t tx) error {
+		return t.each(listSessions, []any{store.BoundaryCommitted, p}, func(rows *sql.Rows) error {
+			var i store.SessionInfo
+			err := rows.Scan(append(sessionColumns(&i.Session), &i.Branches, &i.Epochs, &i.Revision)...)
+			list = append(list, i)
+			return err
+		})
+	})
+	return list, s.explain("list sessions", err)
+}
+
+// Removals implements store.Sweeper.
+func (s *Store) Removals(ctx context.Context, after int64) ([]store.Removal, error) {
+	var list []store.Removal
+	err := s.read(ctx, func(t tx) error {
+		return t.each(listRemovals, []any{after}, func(rows *sql.Rows) error {
+			var r store.Removal
+			err := rows.Scan(&r.Seq, &r.Session)
+			list = append(list, r)
+			return err
+		})
+	})
+	return list, s.explain("list removals", err)
+}

@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// BenchmarkApply writes to the disk under the temporary directory with a flush
+// per call. A batch is a turn of one session: its branch, two anchors, and a
+// revision of some 2 KB.
+func BenchmarkApply(b *testing.B) {
+	for _, size := range []int{1, 50} {
+		b.Run(fmt.Sprintf("batches per call=%d", size), func(b *testing.B) {
+			s := openAt(b, newPath(b))
+			turn := 0
+			for b.Loop() {
+				turn++
+				batches := make([]store.Batch, size)
+				for i := range batches {
+					batches[i] = turnOf(i, turn)
+				}
+				apply(b, s, batches...)
+			}
+			perSecond := float64(size*b.N) / b.Elapsed().Seconds()
+			b.ReportMetric(perSecond, "batches/s")
+			b.ReportMetric(perSecond*4, "rows/s")
+		})
+	}
+}
+
+func turnOf(session, n int) store.Batch {
+	id, branch := holdfast.SessionID(fmt.Sprint("session ", session)), holdfast.BranchID(fmt.Sprint("branch ", session))
+	capsule := fmt.Appendf(nil, `{"revision":%d,"plan":"%02000d"}`, n, n)
+	return store.Batch{
+		Session:  store.Session{ID: id, Principal: holdfast.Local, Agent: "codex", Key: string(id), CreatedAt: at(0), UsedAt: at(n)},
+		Branches: []store.Branch{{ID: branch, Session: id, CreatedAt: at(0), UsedAt: at(n)}},
+		Anchors: []store.Anchor{
+			{Branch: branch, Seq: 2*n - 2, Digest: holdfast.DigestOf("text", string(id), fmt.Sprint(n)), Revision: n},
+			{Branch: branch, Seq: 2*n - 1, Digest: holdfast.DigestOf("call", string(id), fmt.Sprint(n)), Strong: true, Revision: n},
+		},
+		Revisions: []store.Revision{{Branch: branch, N: n, Seq: 2 * n, Digest: fmt.Sprint("sha256:", n), Capsule: capsule, At: at(n)}},
+	}
+}
+
+// BenchmarkFind looks up a history of 1,000 anchors, all known, in a store of
+// 50,000.
+func BenchmarkFind(b *testing.B) {
+	s := openAt(b, newPath(b))
+	for turn := 1; turn <= 1000; turn++ {
+		batches := make([]store.Batch, 50)
+		for i := range batches {
+			batches[i] = turnOf(i, turn)
+			batches[i].Revisions = nil
+		}
+		apply(b, s, batches...)
+	}
+	var digests []holdfast.Digest
+	for turn := 1; turn <= 1000; turn++ {
+		digests = append(digests, turnOf(7, turn).Anchors[1].Digest)
+	}
+	for b.Loop() {
+		hits, err := s.Find(b.Context(), holdfast.Local, digests)
+		if err != nil || len(hits) != len(digests) {
+			b.Fatalf("%d hits: %v", len(hits), err)
+		}
+	}
+}
