@@ -1,0 +1,193 @@
+// Command agents runs real coding agents through a real Holdfast and judges the
+// bytes that reach the upstream.
+//
+//	go run ./tools/agents [--json] [--only claude-code,codex] [--keep]
+//
+// It installs pinned versions of the agents from npm into a cache, then runs
+// each of them headless, with a home directory of its own and a dummy key,
+// against the scripted upstream of package eval. Nothing but the installation
+// leaves the machine. The agents are steered by the scripted answers alone: the
+// model makes a plan, works on it, and reports so much usage that the agent
+// compacts, twice per session.
+//
+// Each case runs three times: directly, through `holdfast serve` with the
+// feature off, and with it on. It passes when
+//
+//   - with the feature on, both compactions were recognised, and in every turn
+//     behind each of them the plan is there: all open steps, in order, with
+//     their status, in one copy, and no request differs from what the agent sent
+//     by more than that;
+//   - without Holdfast the plan was lost, so that the case proves something;
+//   - with the feature off, what arrives at the upstream is what the agent sent,
+//     byte for byte, and has the structure of what it sends directly.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// limit bounds the whole command, installation left out.
+const limit = 5 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ok, err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "agents: "+err.Error())
+		os.Exit(1)
+	case !ok:
+		os.Exit(1)
+	}
+}
+
+// run reports whether every check passed.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("agents", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	asJSON := flags.Bool("json", false, "print one JSON object")
+	only := flags.String("only", "", "agents to run, separated by commas: claude-code, codex")
+	keep := flags.Bool("keep", false, "keep the homes of the agents, with logs and recorded requests, and print where")
+	binary := flags.String("holdfast", "", "the binary to run (default: builds bin/holdfast)")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	cases, err := choose(cases(), *only)
+	if err != nil {
+		return false, err
+	}
+	if *binary == "" {
+		if *binary, err = build(ctx, stderr); err != nil {
+			return false, err
+		}
+	}
+	if *binary, err = filepath.Abs(*binary); err != nil {
+		return false, err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return false, err
+	}
+	for i := range cases {
+		if cases[i].path, err = install(ctx, cache, cases[i].pkg, stderr); err != nil {
+			return false, err
+		}
+	}
+	dir, err := os.MkdirTemp("", "holdfast-agents-")
+	if err != nil {
+		return false, err
+	}
+	if *keep {
+		fmt.Fprintln(stderr, "kept in "+dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	checks := runAll(ctx, cases, world{holdfast: *binary, dir: dir, keep: *keep}, stderr)
+	return report(stdout, checks, *asJSON)
+}
+
+// runAll runs the cases, two at a time, and returns their checks in the order
+// of the cases.
+func runAll(ctx context.Context, cases []agentCase, w world, stderr io.Writer) []check {
+	results := make([][]check, len(cases))
+	slots := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for i, c := range cases {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			start := time.Now()
+			results[i] = runCase(ctx, c, w)
+			fmt.Fprintf(stderr, "%s: %d checks in %s\n", c.name, len(results[i]), time.Since(start).Round(time.Second/10))
+		})
+	}
+	wg.Wait()
+	var all []check
+	for _, r := range results {
+		all = append(all, r...)
+	}
+	return all
+}
+
+// choose keeps the cases of the named agents; no name keeps all.
+func choose(all []agentCase, names string) ([]agentCase, error) {
+	if names == "" {
+		return all, nil
+	}
+	var out []agentCase
+	for name := range strings.SplitSeq(names, ",") {
+		n := len(out)
+		for _, c := range all {
+			if c.agent == strings.TrimSpace(name) {
+				out = append(out, c)
+			}
+		}
+		if len(out) == n {
+			return nil, fmt.Errorf("--only: there is no agent %q; use claude-code or codex", name)
+		}
+	}
+	return out, nil
+}
+
+// build makes bin/holdfast from the module in the working directory.
+func build(ctx context.Context, stderr io.Writer) (string, error) {
+	out := filepath.Join("bin", "holdfast")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/holdfast")
+	cmd.Stdout, cmd.Stderr = stderr, stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/holdfast: %w. Run this command in the root of the repository, or name a binary with --holdfast", err)
+	}
+	return out, nil
+}
+
+// report prints the checks and tells whether all passed.
+func report(w io.Writer, checks []check, asJSON bool) (bool, error) {
+	passed := 0
+	for _, c := range checks {
+		if c.Problem == "" {
+			passed++
+		}
+	}
+	failed := len(checks) - passed
+	ok := failed == 0 && passed > 0
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return ok, enc.Encode(struct {
+			Passed int     `json:"passed"`
+			Failed int     `json:"failed"`
+			Checks []check `json:"checks"`
+		}{passed, failed, checks})
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range checks {
+		result := "ok"
+		if c.Problem != "" {
+			result = "FAILED: " + c.Problem
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Case, c.Name, result)
+	}
+	if err := t.Flush(); err != nil {
+		return false, err
+	}
+	_, err := fmt.Fprintf(w, "%d passed, %d failed\n", passed, failed)
+	return ok, err
+}
