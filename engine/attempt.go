@@ -86,6 +86,11 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.metrics.unlinked.WithLabelValues("no_session_id").Inc()
 		return a
 	}
+	if in.Request.PreviousResponse != "" {
+		// The provider holds the history; what is here does not tell the branch.
+		e.metrics.unlinked.WithLabelValues("previous_response").Inc()
+		return a
+	}
 	s, err := e.enter(ctx, key)
 	if err != nil {
 		e.log.Warn("session not read, request passes unlinked", "code", holdfast.CodeOf(err))

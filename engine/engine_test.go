@@ -272,6 +272,33 @@ func TestACompactionThatWasNotSeenStillOpensAnEpochWithASwornBlock(t *testing.T)
 	done(b)
 }
 
+func TestTheSameSummaryAgainIsStillTheNextEpoch(t *testing.T) {
+	w := newWorld(t)
+	r := request{session: "s1", protocol: holdfast.Anthropic}
+	todo := func(id, a, b string) entry {
+		return call(id, "TodoWrite", `{"todos":[{"content":"a","status":"`+a+`"},{"content":"b","status":"`+b+`"}]}`)
+	}
+	h := []entry{user("build it"), todo("t0", "in_progress", "pending"), result("t0", "ok")}
+	for n, want := range []string{"1. [in_progress] a\n2. [pending] b\n", "1. [completed] a\n2. [in_progress] b\n", "1. [pending] a\n2. [in_progress] b\n"} {
+		w.turn(r, h, long(fmt.Sprint("kept ", n)))
+		a := w.begin(r, append(h, user(claudeMarker))...)
+		if !strings.Contains(a.Block, want) {
+			t.Fatalf("compaction %d: the block misses %q:\n%s\n%s", n, want, a.Block, w.log)
+		}
+		a.Commit(context.Background(), holdfast.TextDigest("same"), false) // the agent drops the block
+		done(a, answer("same"))
+		h = []entry{user(claudeBack + "same"), long(fmt.Sprint("kept ", n)), user(fmt.Sprint("next ", n))}
+		b := w.begin(r, h...)
+		if b.Insert == nil || !strings.Contains(b.Insert.Text, want) {
+			t.Fatalf("compaction %d: insertion %+v\n%s", n, b.Insert, w.log)
+		}
+		states := [][2]string{{"completed", "in_progress"}, {"pending", "in_progress"}, {"pending", "completed"}}[n]
+		c := todo(fmt.Sprint("t", n+1), states[0], states[1])
+		done(b, c)
+		h = append(h, c, result(fmt.Sprint("t", n+1), "ok"))
+	}
+}
+
 func TestAFailedCompactionDeliversNothingAndStartsNoEpoch(t *testing.T) {
 	w := newWorld(t)
 	h := w.planned(s1)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/store"
@@ -104,7 +105,7 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 	}
 	found := false
 	for _, b := range of {
-		for _, ep := range b.epochs {
+		for _, ep := range slices.Backward(b.epochs) {
 			if ep.row.Evidence != h.summary {
 				continue
 			}
@@ -133,6 +134,10 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 			best.how = "retry"
 		}
 		return best, true
+	case best.ep == best.b.current() && !h.summary.IsZero() && best.b.pending != nil && best.b.pending.row.Status == store.BoundaryCommitted:
+		// A compaction is waiting for its summary, and the summary is the one of
+		// before, word for word.
+		return linked{}, false
 	case best.next == len(h.anchors):
 		best.replay, best.how = true, "replay"
 		return best, true

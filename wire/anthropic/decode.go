@@ -1,0 +1,186 @@
+package anthropic
+
+import (
+	"bytes"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
+)
+
+// The members of a content block that are read.
+const (
+	fieldType = iota
+	fieldText
+	fieldID
+	fieldName
+	fieldInput
+	fieldUse
+	fieldContent
+	fieldError
+	fieldCount
+)
+
+// block is one content block. Its spans index in.
+type block struct {
+	in     []byte
+	kind   string // "" for an element that is not an object
+	fields [fieldCount]holdfast.Span
+}
+
+func (b *block) of(field int) []byte { return b.fields[field].Of(b.in) }
+
+// blocks reads a content value: a list of blocks, or a string, which stands for
+// one text block.
+func blocks(content []byte) []block {
+	at := jsonscan.Space(content, 0)
+	if at < len(content) && content[at] == '"' {
+		end, err := jsonscan.Skip(content, at)
+		if err != nil {
+			return nil
+		}
+		b := block{in: content, kind: "text"}
+		b.fields[fieldText] = holdfast.Span{Start: at, End: end}
+		return []block{b}
+	}
+	spans := jsonscan.Elements(content, at)
+	list := make([]block, 0, len(spans))
+	for _, s := range spans {
+		list = append(list, blockAt(content, s.Start))
+	}
+	return list
+}
+
+func blockAt(in []byte, at int) block {
+	b := block{in: in}
+	if _, err := jsonscan.Fields(in, at, b.fields[:], "type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"); err == nil {
+		b.kind = jsonscan.Text(b.of(fieldType))
+	}
+	return b
+}
+
+// Decode reads one element of messages into events, in order. They hold no
+// reference to element.
+//
+// Text and media blocks of a user message that stand together are one
+// UserMessage; a tool result or an unknown block between them splits it. Each
+// text block of an assistant message is an AssistantMessage of its own. An
+// element without content gives no events.
+func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+	at := jsonscan.Space(element, 0)
+	if at < len(element) && element[at] != '{' {
+		if _, err := jsonscan.Skip(element, at); err != nil {
+			return nil, unreadable("message", err)
+		}
+		return []holdfast.Event{holdfast.Unknown{}}, nil
+	}
+	var f [2]holdfast.Span
+	if _, err := jsonscan.Fields(element, at, f[:], "role", "content"); err != nil {
+		return nil, unreadable("message", err)
+	}
+	switch role := jsonscan.Text(f[0].Of(element)); role {
+	case "user":
+		return userEvents(f[1].Of(element)), nil
+	case "assistant":
+		return assistantEvents(f[1].Of(element)), nil
+	case "system":
+		return []holdfast.Event{holdfast.SystemMessage{}}, nil
+	default:
+		return []holdfast.Event{holdfast.Unknown{Type: role}}, nil
+	}
+}
+
+func userEvents(content []byte) (events []holdfast.Event) {
+	var parts []holdfast.Part
+	flush := func() {
+		if len(parts) > 0 {
+			events = append(events, holdfast.UserMessage{Parts: parts})
+			parts = nil
+		}
+	}
+	for _, b := range blocks(content) {
+		switch b.kind {
+		case "text":
+			parts = append(parts, holdfast.Text(jsonscan.Text(b.of(fieldText))))
+		case "image", "document":
+			parts = append(parts, holdfast.Media{Type: b.kind})
+		case "tool_result":
+			flush()
+			events = append(events, holdfast.ToolResult{
+				CallID:  jsonscan.Text(b.of(fieldUse)),
+				IsError: string(b.of(fieldError)) == "true",
+				Text:    resultText(b.of(fieldContent)),
+			})
+		default:
+			flush()
+			events = append(events, holdfast.Unknown{Type: b.kind})
+		}
+	}
+	flush()
+	return events
+}
+
+func assistantEvents(content []byte) (events []holdfast.Event) {
+	for _, b := range blocks(content) {
+		switch b.kind {
+		case "text":
+			text := jsonscan.Text(b.of(fieldText))
+			if digest := holdfast.TextDigest(text); digest != holdfast.TextDigest("") {
+				events = append(events, holdfast.AssistantMessage{Text: text, Digest: digest, Len: len(text)})
+			}
+		case "thinking", "redacted_thinking":
+			events = append(events, holdfast.Reasoning{})
+		case "tool_use":
+			events = append(events, holdfast.ToolCall{
+				ID:        jsonscan.Text(b.of(fieldID)),
+				Name:      jsonscan.Text(b.of(fieldName)),
+				Arguments: bytes.Clone(b.of(fieldInput)),
+			})
+		default:
+			events = append(events, holdfast.Unknown{Type: b.kind})
+		}
+	}
+	return events
+}
+
+// resultText joins the texts of a tool result, cut to MaxResultText.
+func resultText(content []byte) string {
+	var text []byte
+	first := true
+	for _, b := range blocks(content) {
+		if b.kind != "text" {
+			continue
+		}
+		if !first {
+			text = append(text, '\n')
+		}
+		first = false
+		if len(text) >= holdfast.MaxResultText {
+			break
+		}
+		text = jsonscan.AppendText(text, b.of(fieldText), holdfast.MaxResultText-len(text))
+	}
+	return string(text[:min(len(text), holdfast.MaxResultText)])
+}
+
+// ReadBody reads an answer that was not streamed. It is Complete when it is a
+// message with a stop reason other than "refusal"; an error object is read as
+// an incomplete answer. It fails on malformed JSON only.
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+	var f [4]holdfast.Span
+	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), f[:], "type", "id", "content", "stop_reason")
+	if err == nil && jsonscan.Space(body, end) < len(body) {
+		err = &jsonscan.SyntaxError{At: end, Want: "nothing behind the object"}
+	}
+	if err != nil {
+		return holdfast.Answer{}, unreadable("answer", err)
+	}
+	stop := jsonscan.Text(f[3].Of(body))
+	return holdfast.Answer{
+		ID:       jsonscan.Text(f[1].Of(body)),
+		Events:   assistantEvents(f[2].Of(body)),
+		Complete: jsonscan.Text(f[0].Of(body)) == "message" && succeeded(stop),
+		Stop:     stop,
+	}, nil
+}
+
+func succeeded(stop string) bool { return stop != "" && stop != "refusal" }
