@@ -67,8 +67,10 @@ func classify(t *testing.T, f fixture, body []byte) holdfast.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agents.Classify(agents.Evidence{Protocol: req.Protocol, Path: u.Path, Header: h.Get, Request: &req,
-		Tools: func() []holdfast.Tool { return c.Tools(req.Tools.Of(body)) }, Last: last})
+	return agents.Classify(agents.Evidence{
+		Protocol: req.Protocol, Path: u.Path, Header: h.Get, Request: &req,
+		Tools: func() []holdfast.Tool { return c.Tools(req.Tools.Of(body)) }, Last: last,
+	})
 }
 
 // TestCapturedRequests holds the table to every request that was captured: the
@@ -230,8 +232,10 @@ func TestSessionFields(t *testing.T) {
 		{"a client without any id", holdfast.Anthropic, none, "", "", "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := agents.Classify(agents.Evidence{Protocol: tt.protocol, Path: "/v1/x", Header: func(n string) string { return tt.header[n] },
-				Request: &holdfast.Request{Protocol: tt.protocol, UserID: tt.userID, CacheKey: tt.cache, ToolCount: 9}})
+			v := agents.Classify(agents.Evidence{
+				Protocol: tt.protocol, Path: "/v1/x", Header: func(n string) string { return tt.header[n] },
+				Request: &holdfast.Request{Protocol: tt.protocol, UserID: tt.userID, CacheKey: tt.cache, ToolCount: 9},
+			})
 			if v.Agent != tt.agent || v.Session != tt.session || v.Thread != tt.thread {
 				t.Errorf("got %q %q %q, want %q %q %q", v.Agent, v.Session, v.Thread, tt.agent, tt.session, tt.thread)
 			}

@@ -51,87 +51,135 @@ func TestFoldPlans(t *testing.T) {
 		calls []continuity.Call
 		want  string
 	}{
-		{"update_plan states the whole list",
+		{
+			"update_plan states the whole list",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}`, updated)},
-			"accepted completed:a in_progress:b pending:c"},
-		{"the newest list is the plan, in its own order, also when a step was reopened",
+			"accepted completed:a in_progress:b pending:c",
+		},
+		{
+			"the newest list is the plan, in its own order, also when a step was reopened",
 			[]continuity.Call{
 				call("1", "update_plan", `{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"pending"}]}`, updated),
-				call("2", "update_plan", `{"plan":[{"step":"b","status":"in_progress"},{"step":"a","status":"pending"}]}`, updated)},
-			"accepted in_progress:b pending:a"},
-		{"an open step that vanishes stays by name, a finished one does not",
+				call("2", "update_plan", `{"plan":[{"step":"b","status":"in_progress"},{"step":"a","status":"pending"}]}`, updated),
+			},
+			"accepted in_progress:b pending:a",
+		},
+		{
+			"an open step that vanishes stays by name, a finished one does not",
 			[]continuity.Call{
 				call("1", "update_plan", `{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"pending"},{"step":"c","status":"pending"}]}`, updated),
-				call("2", "update_plan", `{"plan":[{"step":"c","status":"pending"}]}`, updated)},
-			"accepted pending:c -b"},
-		{"a removed step that returns is a step again",
+				call("2", "update_plan", `{"plan":[{"step":"c","status":"pending"}]}`, updated),
+			},
+			"accepted pending:c -b",
+		},
+		{
+			"a removed step that returns is a step again",
 			[]continuity.Call{
 				call("1", "update_plan", `{"plan":[{"step":"a","status":"pending"},{"step":"b","status":"pending"}]}`, updated),
 				call("2", "update_plan", `{"plan":[{"step":"b","status":"pending"}]}`, updated),
-				call("3", "update_plan", `{"plan":[{"step":"a","status":"pending"},{"step":"b","status":"completed"}]}`, updated)},
-			"accepted pending:a completed:b"},
-		{"all steps done is a completed plan",
+				call("3", "update_plan", `{"plan":[{"step":"a","status":"pending"},{"step":"b","status":"completed"}]}`, updated),
+			},
+			"accepted pending:a completed:b",
+		},
+		{
+			"all steps done is a completed plan",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":"a","status":"completed"}]}`, updated)},
-			"completed completed:a"},
-		{"a state that nobody knows reads as pending, cancelled leaves the plan",
+			"completed completed:a",
+		},
+		{
+			"a state that nobody knows reads as pending, cancelled leaves the plan",
 			[]continuity.Call{call("1", "TodoWrite", `{"todos":[{"content":"a","status":"blocked?"},{"content":"b","status":"cancelled"}]}`, "Todos have been modified successfully.")},
-			"accepted pending:a -b"},
-		{"an emptied list is an abandoned plan",
+			"accepted pending:a -b",
+		},
+		{
+			"an emptied list is an abandoned plan",
 			[]continuity.Call{
 				call("1", "TodoWrite", `{"todos":[{"content":"a","status":"pending"}]}`, "Todos have been modified successfully."),
-				call("2", "TodoWrite", `{"todos":[]}`, "Todos have been modified successfully.")},
-			"abandoned -a"},
-		{"an error result never counts",
+				call("2", "TodoWrite", `{"todos":[]}`, "Todos have been modified successfully."),
+			},
+			"abandoned -a",
+		},
+		{
+			"an error result never counts",
 			[]continuity.Call{failed("1", "TodoWrite", `{"todos":[{"content":"a","status":"pending"}]}`, "InputValidationError")},
-			"none"},
-		{"a tool that does not exist never counts, though no error flag is set",
+			"none",
+		},
+		{
+			"a tool that does not exist never counts, though no error flag is set",
 			[]continuity.Call{call("1", "TodoWrite", `{"todos":[{"content":"a","status":"pending"}]}`, "<tool_use_error>Error: No such tool available: TodoWrite")},
-			"none"},
-		{"a plan tool that is switched off never counts (codex)",
+			"none",
+		},
+		{
+			"a plan tool that is switched off never counts (codex)",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":"a","status":"pending"}]}`, "unsupported call: update_plan")},
-			"none"},
-		{"a list without a result yet counts",
+			"none",
+		},
+		{
+			"a list without a result yet counts",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":"a","status":"pending"}]}`, "")},
-			"accepted pending:a"},
-		{"tasks are steps in the order of their creation",
+			"accepted pending:a",
+		},
+		{
+			"tasks are steps in the order of their creation",
 			[]continuity.Call{
 				call("1", "TaskCreate", `{"subject":"a","description":"x"}`, "Task #1 created successfully: a"),
 				call("2", "TaskCreate", `{"subject":"b","description":"x"}`, "Task #2 created successfully: b\n\n<system-reminder>\nx</system-reminder>"),
 				call("3", "TaskUpdate", `{"taskId":"1","status":"completed"}`, "Updated task #1 status"),
-				call("4", "TaskUpdate", `{"taskId":"2","status":"in_progress"}`, "Updated task #2 status")},
-			"accepted completed:a in_progress:b"},
-		{"a task without a result has no id and does not count yet",
+				call("4", "TaskUpdate", `{"taskId":"2","status":"in_progress"}`, "Updated task #2 status"),
+			},
+			"accepted completed:a in_progress:b",
+		},
+		{
+			"a task without a result has no id and does not count yet",
 			[]continuity.Call{call("1", "TaskCreate", `{"subject":"a"}`, "")},
-			"none"},
-		{"a deleted task leaves the plan by name",
+			"none",
+		},
+		{
+			"a deleted task leaves the plan by name",
 			[]continuity.Call{
 				call("1", "TaskCreate", `{"subject":"a"}`, "Task #1 created successfully: a"),
 				call("2", "TaskCreate", `{"subject":"b"}`, "Task #2 created successfully: b"),
-				call("3", "TaskUpdate", `{"taskId":"1","status":"deleted"}`, "Updated task #1 deleted")},
-			"accepted pending:b -a"},
-		{"a task that is renamed keeps its place",
+				call("3", "TaskUpdate", `{"taskId":"1","status":"deleted"}`, "Updated task #1 deleted"),
+			},
+			"accepted pending:b -a",
+		},
+		{
+			"a task that is renamed keeps its place",
 			[]continuity.Call{
 				call("1", "TaskCreate", `{"subject":"a"}`, "Task #1 created successfully: a"),
 				call("2", "TaskCreate", `{"subject":"b"}`, "Task #2 created successfully: b"),
-				call("3", "TaskUpdate", `{"taskId":"1","subject":"a2"}`, "Updated task #1 subject")},
-			"accepted pending:a2 pending:b"},
-		{"an update of a task that nobody knows changes nothing",
+				call("3", "TaskUpdate", `{"taskId":"1","subject":"a2"}`, "Updated task #1 subject"),
+			},
+			"accepted pending:a2 pending:b",
+		},
+		{
+			"an update of a task that nobody knows changes nothing",
 			[]continuity.Call{
 				call("1", "TaskCreate", `{"subject":"a"}`, "Task #1 created successfully: a"),
-				call("2", "TaskUpdate", `{"taskId":"7","status":"completed"}`, "Updated")},
-			"accepted pending:a"},
-		{"arguments that are no JSON are no plan",
+				call("2", "TaskUpdate", `{"taskId":"7","status":"completed"}`, "Updated"),
+			},
+			"accepted pending:a",
+		},
+		{
+			"arguments that are no JSON are no plan",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":`, updated), call("2", "update_plan", ``, updated)},
-			"none"},
-		{"a plan of the wrong shape is no plan",
+			"none",
+		},
+		{
+			"a plan of the wrong shape is no plan",
 			[]continuity.Call{call("1", "update_plan", `{"plan":"all of it"}`, updated)},
-			"none"},
-		{"an approved plan is in force, its list items are the steps",
+			"none",
+		},
+		{
+			"an approved plan is in force, its list items are the steps",
 			[]continuity.Call{call("1", "ExitPlanMode", `{}`, "User has approved your plan. You can now start coding.\n\n## Approved Plan:\n# Plan\n1. a\n   - detail\n2. b\n\n<system-reminder>\nx</system-reminder>")},
-			"accepted pending:a pending:b"},
-		{"an approval without a plan is none",
+			"accepted pending:a pending:b",
+		},
+		{
+			"an approval without a plan is none",
 			[]continuity.Call{call("1", "ExitPlanMode", `{}`, "User has approved exiting plan mode. You can now proceed.")},
-			"none"},
+			"none",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := continuity.Fold(holdfast.Capsule{}, tt.calls, continuity.All)
@@ -173,8 +221,10 @@ func TestFoldPlanMode(t *testing.T) {
 		}
 	})
 	t.Run("a refusal marks the proposal with the user's words and leaves the plan in force", func(t *testing.T) {
-		c := continuity.Fold(holdfast.Capsule{}, []continuity.Call{write, approve, write2,
-			failed("y", "ExitPlanMode", `{}`, "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nkeep the table")}, continuity.All)
+		c := continuity.Fold(holdfast.Capsule{}, []continuity.Call{
+			write, approve, write2,
+			failed("y", "ExitPlanMode", `{}`, "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nkeep the table"),
+		}, continuity.All)
 		if plan(c) != "accepted pending:edit two files" || c.Proposal.Status != holdfast.PlanRejected || c.Proposal.Reason != "keep the table" {
 			t.Errorf("plan %s, proposal %+v", plan(c), c.Proposal)
 		}
@@ -192,8 +242,10 @@ func TestFoldPlanMode(t *testing.T) {
 		}
 	})
 	t.Run("the task list that follows keeps the approved text", func(t *testing.T) {
-		c := continuity.Fold(holdfast.Capsule{}, []continuity.Call{write, approve,
-			call("t", "TaskCreate", `{"subject":"edit a.go"}`, "Task #1 created successfully: edit a.go")}, continuity.All)
+		c := continuity.Fold(holdfast.Capsule{}, []continuity.Call{
+			write, approve,
+			call("t", "TaskCreate", `{"subject":"edit a.go"}`, "Task #1 created successfully: edit a.go"),
+		}, continuity.All)
 		if plan(c) != "accepted pending:edit a.go" || c.Plan.Approved != "1. edit two files" {
 			t.Errorf("plan %s, approved %q", plan(c), c.Plan.Approved)
 		}
@@ -214,28 +266,45 @@ func TestFoldAnswers(t *testing.T) {
 		calls []continuity.Call
 		want  []fact
 	}{
-		{"each answer is a decision of the user",
+		{
+			"each answer is a decision of the user",
 			[]continuity.Call{call("1", "AskUserQuestion", ask, `Your questions have been answered: "Which db?"="sqlite". "Port?"="4141". You can now continue with these answers in mind.`)},
-			[]fact{{"Which db?", "sqlite", "active"}, {"Port?", "4141", "active"}}},
-		{"an answer may hold quotes and full stops of its own",
+			[]fact{{"Which db?", "sqlite", "active"}, {"Port?", "4141", "active"}},
+		},
+		{
+			"an answer may hold quotes and full stops of its own",
 			[]continuity.Call{call("1", "AskUserQuestion", ask, `Your questions have been answered: "Which db?"="the "fast" one. Really", "Port?"="4141". You can now continue with these answers in mind.`)},
-			[]fact{{"Which db?", `the "fast" one. Really`, "active"}, {"Port?", "4141", "active"}}},
-		{"a question without an answer leaves nothing",
+			[]fact{{"Which db?", `the "fast" one. Really`, "active"}, {"Port?", "4141", "active"}},
+		},
+		{
+			"a question without an answer leaves nothing",
 			[]continuity.Call{call("1", "AskUserQuestion", ask, `Your questions have been answered: "Port?"="1". You can now continue`)},
-			[]fact{{"Port?", "1", "active"}}},
-		{"the newest answer supersedes, also back to the first (A, B, A)",
+			[]fact{{"Port?", "1", "active"}},
+		},
+		{
+			"the newest answer supersedes, also back to the first (A, B, A)",
 			[]continuity.Call{
 				call("1", "AskUserQuestion", ask, `x: "Which db?"="a". You can now continue`),
 				call("2", "AskUserQuestion", ask, `x: "Which db?"="b". You can now continue`),
-				call("3", "AskUserQuestion", ask, `x: "Which db?"="a". You can now continue`)},
-			[]fact{{"Which db?", "a", "superseded"}, {"Which db?", "b", "superseded"}, {"Which db?", "a", "active"}}},
-		{"codex names the question by its id",
+				call("3", "AskUserQuestion", ask, `x: "Which db?"="a". You can now continue`),
+			},
+			[]fact{{"Which db?", "a", "superseded"}, {"Which db?", "b", "superseded"}, {"Which db?", "a", "active"}},
+		},
+		{
+			"codex names the question by its id",
 			[]continuity.Call{call("1", "request_user_input", `{"questions":[{"id":"db","header":"DB","question":"Which db?","options":[]}]}`, `{"answers":{"db":{"answers":["sqlite","on disk"]}}}`)},
-			[]fact{{"Which db?", "sqlite, on disk", "active"}}},
-		{"a question that the user declined leaves nothing",
-			[]continuity.Call{failed("1", "AskUserQuestion", ask, "The user doesn't want to proceed with this tool use.")}, nil},
-		{"a question without a result leaves nothing",
-			[]continuity.Call{call("1", "AskUserQuestion", ask, "")}, nil},
+			[]fact{{"Which db?", "sqlite, on disk", "active"}},
+		},
+		{
+			"a question that the user declined leaves nothing",
+			[]continuity.Call{failed("1", "AskUserQuestion", ask, "The user doesn't want to proceed with this tool use.")},
+			nil,
+		},
+		{
+			"a question without a result leaves nothing",
+			[]continuity.Call{call("1", "AskUserQuestion", ask, "")},
+			nil,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := continuity.Fold(holdfast.Capsule{}, tt.calls, continuity.All)

@@ -26,16 +26,20 @@ func render(t *testing.T, c holdfast.Capsule, max int) string {
 
 func TestRenderWholeBlock(t *testing.T) {
 	c := continuity.Seal(holdfast.Capsule{
-		Plan: &holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromStructuredTool,
+		Plan: &holdfast.Plan{
+			Status: holdfast.PlanAccepted, Source: holdfast.FromStructuredTool,
 			Steps: []holdfast.Step{
 				{Text: "token bucket", Status: holdfast.StepCompleted},
 				{Text: "wire into\nrouter", Status: holdfast.StepInProgress},
-				{Text: "load test", Status: holdfast.StepPending}},
-			Removed: []string{"rewrite in C"}},
+				{Text: "load test", Status: holdfast.StepPending},
+			},
+			Removed: []string{"rewrite in C"},
+		},
 		Proposal: &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: "1. drop table events"},
 		Decisions: []holdfast.Decision{
 			{ID: "d1", Subject: "Which db?", Statement: "redis", Status: holdfast.FactSuperseded},
-			{ID: "d2", Subject: "Which db?", Statement: "sqlite", Status: holdfast.FactActive}},
+			{ID: "d2", Subject: "Which db?", Statement: "sqlite", Status: holdfast.FactActive},
+		},
 	})
 	c.Revision = 7
 	want := `<holdfast-record revision="7">
@@ -115,9 +119,13 @@ func TestRenderDropsInOrder(t *testing.T) {
 		}
 		steps = append(steps, holdfast.Step{Text: fmt.Sprintf("step number %d of the migration", i+1), Status: st})
 	}
-	c := continuity.Seal(holdfast.Capsule{Plan: &holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromStructuredTool, Steps: steps,
-		Approved: strings.Repeat("the long text of the approved plan ", 20), Removed: []string{"gone"}},
-		Decisions: []holdfast.Decision{{ID: "d1", Subject: "q?", Statement: "yes", Status: holdfast.FactActive}}})
+	c := continuity.Seal(holdfast.Capsule{
+		Plan: &holdfast.Plan{
+			Status: holdfast.PlanAccepted, Source: holdfast.FromStructuredTool, Steps: steps,
+			Approved: strings.Repeat("the long text of the approved plan ", 20), Removed: []string{"gone"},
+		},
+		Decisions: []holdfast.Decision{{ID: "d1", Subject: "q?", Statement: "yes", Status: holdfast.FactActive}},
+	})
 	whole := continuity.EstimateTokens(render(t, c, 1<<20))
 	for _, tt := range []struct {
 		name            string

@@ -72,8 +72,10 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		// A last element that does not decode is no marker; readHistory reports it.
 		last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body))
 	}
-	a.Verdict = agents.Classify(agents.Evidence{Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
-		Request: &in.Request, Tools: a.tools, Last: last})
+	a.Verdict = agents.Classify(agents.Evidence{
+		Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
+		Request: &in.Request, Tools: a.tools, Last: last,
+	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {
 		return a

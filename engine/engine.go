@@ -94,8 +94,10 @@ type sessionKey struct {
 
 // New starts an engine. Close must be called to flush and stop it.
 func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Time) *Engine {
-	e := &Engine{store: st, cfg: cfg, log: log, metrics: m, now: now,
-		sessions: map[sessionKey]*session{}, stop: make(chan struct{})}
+	e := &Engine{
+		store: st, cfg: cfg, log: log, metrics: m, now: now,
+		sessions: map[sessionKey]*session{}, stop: make(chan struct{}),
+	}
 	e.rec = newRecorder(st, log, m)
 	e.done.Add(1)
 	go e.sweep()

@@ -64,8 +64,10 @@ func TestALateAnswerToAnOldRequestChangesNothing(t *testing.T) {
 func TestOrderIsThePlaceInTheHistoryNotTheTimeOfCompletion(t *testing.T) {
 	w := newWorld(t)
 	// Two calls in one answer, seen only in a later history, results swapped.
-	w.turn(s1, []entry{user("x"), call("c1", "update_plan", steps("pending:old")), call("c2", "update_plan", steps("pending:new")),
-		result("c2", ok), result("c1", ok)}, long("go"))
+	w.turn(s1, []entry{
+		user("x"), call("c1", "update_plan", steps("pending:old")), call("c2", "update_plan", steps("pending:new")),
+		result("c2", ok), result("c1", ok),
+	}, long("go"))
 	w.expect(s1, "pending:new")
 }
 
@@ -391,10 +393,12 @@ func TestAPrincipalNeverSeesAnothersSession(t *testing.T) {
 		body = append(body, raw...)
 	}
 	for _, session := range []string{"s1", "s9"} {
-		a := w.e.Begin(context.Background(), codec{}, engine.Inbound{Principal: "other", Path: "/v1/responses", Body: body, Request: req,
+		a := w.e.Begin(context.Background(), codec{}, engine.Inbound{
+			Principal: "other", Path: "/v1/responses", Body: body, Request: req,
 			Header: func(n string) string {
 				return map[string]string{"Session-Id": session, "Thread-Id": session}[n]
-			}})
+			},
+		})
 		a.Commit(context.Background(), holdfast.Digest{}, false)
 		a.Done(holdfast.Answer{})
 	}

@@ -72,18 +72,22 @@ func TestCapturedSessions(t *testing.T) {
 		{"claude-code-2.1.197/task-tools", []lines{
 			{"1. [completed] alpha", "2. [in_progress] gamma renamed", "3. [pending] delta", "- beta"},
 			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"},
-			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"}}},
+			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"},
+		}},
 		{"claude-code-2.1.332/task-tools", []lines{
 			{"1. [completed] alpha", "2. [in_progress] gamma renamed", "3. [pending] delta", "- beta"},
 			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"},
 			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"},
-			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"}}},
+			{"1. [completed] alpha", "2. [completed] gamma renamed", "3. [pending] delta"},
+		}},
 		{"claude-code-2.1.197/todowrite-auto-compact", []lines{
 			{"1. [in_progress] alpha", "2. [pending] beta"},
-			{"1. [completed] alpha", "2. [in_progress] beta"}}},
+			{"1. [completed] alpha", "2. [in_progress] beta"},
+		}},
 		{"claude-code-2.1.332/todowrite-auto-compact", []lines{
 			{"1. [in_progress] alpha", "2. [pending] beta"},
-			{"1. [completed] alpha", "2. [in_progress] beta"}}},
+			{"1. [completed] alpha", "2. [in_progress] beta"},
+		}},
 		{"claude-code-2.1.197/tui-ask-compact", []lines{{"- Which db? -> postgres", "- Which systems? -> linux"}}},
 		{"claude-code-2.1.332/tui-ask-compact", []lines{{"- Which db? -> postgres", "- Which systems? -> linux"}}},
 		{"claude-code-2.1.332/tui-plan-mode", []lines{{"### The plan as the user approved it", "1. alpha", "2. gamma", "3. by the user"}}},
@@ -91,14 +95,17 @@ func TestCapturedSessions(t *testing.T) {
 		{"claude-code-2.1.332/tui-rewind-clear", []lines{{"1. [pending] alpha"}, {"1. [pending] alpha"}}},
 		{"codex-0.171.0/local-compact", []lines{
 			{"1. [in_progress] alpha", "2. [pending] beta"},
-			nil}}, // all steps are done
+			nil,
+		}}, // all steps are done
 		{"codex-0.171.0/remote-compact", []lines{
 			{"1. [in_progress] alpha", "2. [pending] beta"},
-			{"1. [completed] alpha", "2. [in_progress] beta"}}},
+			{"1. [completed] alpha", "2. [in_progress] beta"},
+		}},
 		{"codex-0.171.0/tui-plan-mode", []lines{
 			// The user went one step back, behind the call of update_plan.
 			{"### The plan as the user approved it", "# Plan", "1. alpha", "2. beta", "- Which db? -> sqlite", "- Which system? -> macos"},
-			{"### The plan as the user approved it", "# Plan", "1. alpha", "2. beta", "- Which db? -> sqlite", "- Which system? -> macos"}}},
+			{"### The plan as the user approved it", "# Plan", "1. alpha", "2. beta", "- Which db? -> sqlite", "- Which system? -> macos"},
+		}},
 	} {
 		t.Run(tt.dir, func(t *testing.T) {
 			w := newWorld(t)

@@ -192,8 +192,10 @@ func less(pairs ...int) int {
 // newBranch begins an empty branch that starts at h's epoch.
 func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
 	now := e.now()
-	b := &branch{row: store.Branch{ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, CreatedAt: now, UsedAt: now},
-		done: map[string]bool{}}
+	b := &branch{
+		row:  store.Branch{ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, CreatedAt: now, UsedAt: now},
+		done: map[string]bool{},
+	}
 	ep := store.Epoch{Branch: b.row.ID, Evidence: h.summary, OpenedAt: now}
 	if !h.summary.IsZero() {
 		ep.N = 1
@@ -208,8 +210,10 @@ func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
 // copy of the capsule as it was there.
 func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread string) *branch {
 	now := e.now()
-	b := &branch{row: store.Branch{ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, Parent: from.row.ID,
-		Epoch: ep.row.N, CreatedAt: now, UsedAt: now}, done: map[string]bool{}}
+	b := &branch{row: store.Branch{
+		ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, Parent: from.row.ID,
+		Epoch: ep.row.N, CreatedAt: now, UsedAt: now,
+	}, done: map[string]bool{}}
 	row := ep.row
 	row.Branch, row.OpenedAt = b.row.ID, now
 	if !e.cfg.CopyOnFork {

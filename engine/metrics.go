@@ -46,8 +46,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		forks:          counter("forks_total", "Branches that began as a fork."),
 		dropped:        counter("records_dropped_total", "Records that found the queue full; they are written with the session's next."),
 		commitTimeouts: counter("commit_timeouts_total", "Boundaries that went on before they were durable."),
-		recording: prometheus.NewGauge(prometheus.GaugeOpts{Name: "holdfast_recording",
-			Help: "1 while records are written, 0 since the store refused one."}),
+		recording: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "holdfast_recording",
+			Help: "1 while records are written, 0 since the store refused one.",
+		}),
 		commitHold: histogram("commit_hold_seconds", "How long a terminal event was held.", prometheus.ExponentialBuckets(0.0005, 2, 10)),
 		revision:   histogram("capsule_revision", "Revisions of capsules as they are made.", prometheus.ExponentialBuckets(1, 2, 10)),
 		tokens:     histogram("capsule_tokens", "Estimated tokens of blocks at boundaries.", prometheus.ExponentialBuckets(64, 2, 8)),

@@ -40,8 +40,10 @@ type job struct {
 }
 
 func newRecorder(w store.Writer, log *slog.Logger, m *Metrics) *recorder {
-	r := &recorder{w: w, log: log, metrics: m, queue: make(chan job, queueLength),
-		waiting: map[holdfast.SessionID]int{}, finished: make(chan struct{})}
+	r := &recorder{
+		w: w, log: log, metrics: m, queue: make(chan job, queueLength),
+		waiting: map[holdfast.SessionID]int{}, finished: make(chan struct{}),
+	}
 	go r.run()
 	return r
 }

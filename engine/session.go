@@ -162,8 +162,10 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		}
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
 		now := e.now()
-		s.row = store.Session{ID: holdfast.SessionID(newID()), Principal: s.key.principal, Agent: s.key.agent,
-			Key: s.key.key, CreatedAt: now, UsedAt: now}
+		s.row = store.Session{
+			ID: holdfast.SessionID(newID()), Principal: s.key.principal, Agent: s.key.agent,
+			Key: s.key.key, CreatedAt: now, UsedAt: now,
+		}
 	default:
 		return err
 	}
@@ -311,8 +313,10 @@ func (b *branch) collect(batch *store.Batch) {
 		}
 		for seq := from; seq < len(ep.anchors); seq++ {
 			a := ep.anchors[seq]
-			batch.Anchors = append(batch.Anchors, store.Anchor{Branch: b.row.ID, Epoch: ep.row.N, Seq: seq,
-				Digest: a.digest, Strong: a.strong, Revision: b.at(ep.row.N, seq+1).Revision})
+			batch.Anchors = append(batch.Anchors, store.Anchor{
+				Branch: b.row.ID, Epoch: ep.row.N, Seq: seq,
+				Digest: a.digest, Strong: a.strong, Revision: b.at(ep.row.N, seq+1).Revision,
+			})
 		}
 	}
 	for _, r := range b.revs[b.stored.revs:] {
@@ -320,8 +324,10 @@ func (b *branch) collect(batch *store.Batch) {
 		if err != nil {
 			panic(err) // plain strings and slices always marshal
 		}
-		batch.Revisions = append(batch.Revisions, store.Revision{Branch: b.row.ID, N: r.capsule.Revision, Epoch: r.epoch,
-			Seq: r.seq, Digest: r.capsule.Digest, Capsule: raw, At: r.at})
+		batch.Revisions = append(batch.Revisions, store.Revision{
+			Branch: b.row.ID, N: r.capsule.Revision, Epoch: r.epoch,
+			Seq: r.seq, Digest: r.capsule.Digest, Capsule: raw, At: r.at,
+		})
 	}
 	b.stored = cursor{epochs: len(b.epochs), anchors: len(b.current().anchors), revs: len(b.revs)}
 }

@@ -147,8 +147,10 @@ func (w *world) begin(r request, history ...entry) *engine.Attempt {
 		header["Session-Id"], header["Thread-Id"] = r.session, thread
 		header["X-Codex-Turn-Metadata"] = fmt.Sprintf(`{"forked_from_thread_id":%q}`, r.fork)
 	}
-	return w.e.Begin(context.Background(), codec{}, engine.Inbound{Principal: holdfast.Local, Path: "/v1/x",
-		Header: func(n string) string { return header[n] }, Body: body, Request: req})
+	return w.e.Begin(context.Background(), codec{}, engine.Inbound{
+		Principal: holdfast.Local, Path: "/v1/x",
+		Header: func(n string) string { return header[n] }, Body: body, Request: req,
+	})
 }
 
 func done(a *engine.Attempt, events ...entry) {

@@ -261,7 +261,8 @@ func claudeTools(names string) []object {
 	var tools []object
 	for name := range strings.FieldsSeq(names) {
 		tools = append(tools, object{
-			{"name", name}, {"description", filler(name, 2)},
+			{"name", name},
+			{"description", filler(name, 2)},
 			{"input_schema", object{{"type", "object"}, {"properties", object{}}}},
 		})
 	}

@@ -51,8 +51,12 @@ func (a *Codex) Prompt(ctx context.Context, text string) error {
 		}
 		for _, c := range got.calls {
 			a.input = append(a.input, object{
-				{"type", "function_call"}, {"status", "completed"}, {"id", a.itemID("fc_")},
-				{"name", c.Name}, {"arguments", string(c.Args)}, {"call_id", c.ID},
+				{"type", "function_call"},
+				{"status", "completed"},
+				{"id", a.itemID("fc_")},
+				{"name", c.Name},
+				{"arguments", string(c.Args)},
+				{"call_id", c.ID},
 			})
 		}
 		for _, c := range got.calls {
@@ -142,11 +146,19 @@ func (a *Codex) send(ctx context.Context, input []object, kind string) (answer, 
 	turnID := derive(a.thread, "turn", strconv.Itoa(a.turn))
 	window := a.thread + ":" + strconv.Itoa(a.window)
 	meta := object{
-		{"installation_id", derive("installation")}, {"session_id", a.thread}, {"thread_id", a.thread},
-		{"agent_name", "/root"}, {"turn_id", turnID}, {"window_id", window}, {"window_number", a.window},
+		{"installation_id", derive("installation")},
+		{"session_id", a.thread},
+		{"thread_id", a.thread},
+		{"agent_name", "/root"},
+		{"turn_id", turnID},
+		{"window_id", window},
+		{"window_number", a.window},
 		{"context_window_id", derive(a.thread, "window", strconv.Itoa(a.window))},
-		{"request_kind", kind}, {"history_initialization", "new"}, {"root_turn_id", turnID},
-		{"thread_source", "user"}, {"turn_trigger", "exec"},
+		{"request_kind", kind},
+		{"history_initialization", "new"},
+		{"root_turn_id", turnID},
+		{"thread_source", "user"},
+		{"turn_trigger", "exec"},
 	}
 	implementation, names, parallel := "responses", "", false
 	if kind == "turn" || a.remote {
@@ -155,8 +167,11 @@ func (a *Codex) send(ctx context.Context, input []object, kind string) (answer, 
 	}
 	if kind == "compaction" {
 		meta = append(meta, member{"compaction", object{
-			{"trigger", "auto"}, {"reason", "context_limit"}, {"implementation", implementation},
-			{"phase", "pre_turn"}, {"strategy", "memento"},
+			{"trigger", "auto"},
+			{"reason", "context_limit"},
+			{"implementation", implementation},
+			{"phase", "pre_turn"},
+			{"strategy", "memento"},
 		}})
 	}
 	turnMetadata := string(encode(meta))
@@ -246,7 +261,10 @@ func codexTools(names string) []object {
 	tools := []object{}
 	for name := range strings.FieldsSeq(names) {
 		tools = append(tools, object{
-			{"type", "function"}, {"name", name}, {"description", filler(name, 2)}, {"strict", false},
+			{"type", "function"},
+			{"name", name},
+			{"description", filler(name, 2)},
+			{"strict", false},
 			{"parameters", object{{"type", "object"}, {"properties", object{}}}},
 		})
 	}

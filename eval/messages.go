@@ -4,14 +4,23 @@ package eval
 func messagesAnswer(req *wireRequest, r Reply, id func(string) string) ([]event, object) {
 	usage := func(output int) object {
 		return object{
-			{"input_tokens", r.InputTokens}, {"cache_creation_input_tokens", 0}, {"cache_read_input_tokens", 0},
-			{"output_tokens", output}, {"service_tier", "standard"},
+			{"input_tokens", r.InputTokens},
+			{"cache_creation_input_tokens", 0},
+			{"cache_read_input_tokens", 0},
+			{"output_tokens", output},
+			{"service_tier", "standard"},
 		}
 	}
 	message := func(content []object, stop any, output int) object {
 		return object{
-			{"id", id("msg_01")}, {"type", "message"}, {"role", "assistant"}, {"model", req.Model},
-			{"content", content}, {"stop_reason", stop}, {"stop_sequence", nil}, {"usage", usage(output)},
+			{"id", id("msg_01")},
+			{"type", "message"},
+			{"role", "assistant"},
+			{"model", req.Model},
+			{"content", content},
+			{"stop_reason", stop},
+			{"stop_sequence", nil},
+			{"usage", usage(output)},
 		}
 	}
 	var content []object

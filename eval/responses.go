@@ -9,11 +9,25 @@ func responsesAnswer(req *wireRequest, r Reply, opaque bool, id func(string) str
 	responseID := id("resp_")
 	response := func(status string, output []object, usage any) object {
 		return object{
-			{"id", responseID}, {"object", "response"}, {"created_at", createdAt}, {"status", status},
-			{"background", false}, {"error", nil}, {"incomplete_details", nil}, {"instructions", nil},
-			{"max_output_tokens", nil}, {"model", req.Model}, {"output", output}, {"parallel_tool_calls", true},
-			{"previous_response_id", nil}, {"prompt_cache_key", req.CacheKey}, {"store", false},
-			{"tool_choice", "auto"}, {"truncation", "disabled"}, {"usage", usage}, {"metadata", object{}},
+			{"id", responseID},
+			{"object", "response"},
+			{"created_at", createdAt},
+			{"status", status},
+			{"background", false},
+			{"error", nil},
+			{"incomplete_details", nil},
+			{"instructions", nil},
+			{"max_output_tokens", nil},
+			{"model", req.Model},
+			{"output", output},
+			{"parallel_tool_calls", true},
+			{"previous_response_id", nil},
+			{"prompt_cache_key", req.CacheKey},
+			{"store", false},
+			{"tool_choice", "auto"},
+			{"truncation", "disabled"},
+			{"usage", usage},
+			{"metadata", object{}},
 		}
 	}
 	var events []event
@@ -65,8 +79,12 @@ func responsesAnswer(req *wireRequest, r Reply, opaque bool, id func(string) str
 		fid := id("fc_")
 		call := func(status, args string) object {
 			return object{
-				{"id", fid}, {"type", "function_call"}, {"status", status}, {"arguments", args},
-				{"call_id", c.ID}, {"name", c.Name},
+				{"id", fid},
+				{"type", "function_call"},
+				{"status", status},
+				{"arguments", args},
+				{"call_id", c.ID},
+				{"name", c.Name},
 			}
 		}
 		item(call("in_progress", ""), call("completed", string(c.Args)), func(at member) {
@@ -77,8 +95,10 @@ func responsesAnswer(req *wireRequest, r Reply, opaque bool, id func(string) str
 		})
 	}
 	usage := object{
-		{"input_tokens", r.InputTokens}, {"input_tokens_details", object{{"cached_tokens", 0}}},
-		{"output_tokens", r.outputTokens()}, {"output_tokens_details", object{{"reasoning_tokens", 0}}},
+		{"input_tokens", r.InputTokens},
+		{"input_tokens_details", object{{"cached_tokens", 0}}},
+		{"output_tokens", r.outputTokens()},
+		{"output_tokens_details", object{{"reasoning_tokens", 0}}},
 		{"total_tokens", r.InputTokens + r.outputTokens()},
 	}
 	whole := response("completed", output, usage)

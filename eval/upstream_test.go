@@ -33,27 +33,49 @@ func TestARequestIsTakenForWhatItIs(t *testing.T) {
 		{"a turn of claude-code", "POST", "/v1/messages?beta=true", nil, claudeTurn, eval.Turn},
 		{"a turn of codex", "POST", "/v1/responses", nil, codexTurn, eval.Turn},
 		{"no tools is a side call", "POST", "/v1/messages", nil, `{"messages":[{"role":"user","content":"Name this."}]}`, eval.SideCall},
-		{"claude-code asks for a summary", "POST", "/v1/messages", nil,
-			`{"tools":[{}],"messages":[{"role":"user","content":[{"type":"text","text":"new words"},{"type":"text","text":"` + ask + ` More."}]}]}`, eval.PlainCompaction},
-		{"a text behind the question does not hide it", "POST", "/v1/messages", nil,
-			`{"tools":[{}],"messages":[{"role":"user","content":[{"type":"text","text":"` + ask + `"},{"type":"text","text":"A record will follow."}]}]}`, eval.PlainCompaction},
-		{"the literal inside a question of the user", "POST", "/v1/messages", nil,
-			`{"tools":[{}],"messages":[{"role":"user","content":"What does it mean: ` + ask + `"}]}`, eval.Turn},
-		{"the literal earlier in the history", "POST", "/v1/messages", nil,
-			`{"tools":[{}],"messages":[{"role":"user","content":"` + ask + `"},{"role":"assistant","content":"ok"},{"role":"user","content":"go"}]}`, eval.Turn},
-		{"the literal in the model's own last message", "POST", "/v1/messages", nil,
-			`{"tools":[{}],"messages":[{"role":"assistant","content":"` + ask + `"}]}`, eval.Turn},
-		{"a count of tokens, whatever it holds", "POST", "/v1/messages/count_tokens", nil,
-			`{"messages":[{"role":"user","content":"` + ask + `"}]}`, eval.CountTokens},
-		{"codex asks for a summary by its text", "POST", "/v1/responses", nil,
-			`{"tools":[],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"You are performing a CONTEXT CHECKPOINT COMPACTION. Do it."}]}]}`, eval.PlainCompaction},
-		{"codex asks for a summary by its header", "POST", "/v1/responses",
-			map[string]string{"x-codex-turn-metadata": `{"request_kind":"compaction"}`}, codexTurn, eval.PlainCompaction},
-		{"the header of a turn", "POST", "/v1/responses",
-			map[string]string{"x-codex-turn-metadata": `{"request_kind":"turn"}`}, codexTurn, eval.Turn},
-		{"codex asks for an opaque item", "POST", "/v1/responses",
+		{
+			"claude-code asks for a summary", "POST", "/v1/messages", nil,
+			`{"tools":[{}],"messages":[{"role":"user","content":[{"type":"text","text":"new words"},{"type":"text","text":"` + ask + ` More."}]}]}`, eval.PlainCompaction,
+		},
+		{
+			"a text behind the question does not hide it", "POST", "/v1/messages", nil,
+			`{"tools":[{}],"messages":[{"role":"user","content":[{"type":"text","text":"` + ask + `"},{"type":"text","text":"A record will follow."}]}]}`, eval.PlainCompaction,
+		},
+		{
+			"the literal inside a question of the user", "POST", "/v1/messages", nil,
+			`{"tools":[{}],"messages":[{"role":"user","content":"What does it mean: ` + ask + `"}]}`, eval.Turn,
+		},
+		{
+			"the literal earlier in the history", "POST", "/v1/messages", nil,
+			`{"tools":[{}],"messages":[{"role":"user","content":"` + ask + `"},{"role":"assistant","content":"ok"},{"role":"user","content":"go"}]}`, eval.Turn,
+		},
+		{
+			"the literal in the model's own last message", "POST", "/v1/messages", nil,
+			`{"tools":[{}],"messages":[{"role":"assistant","content":"` + ask + `"}]}`, eval.Turn,
+		},
+		{
+			"a count of tokens, whatever it holds", "POST", "/v1/messages/count_tokens", nil,
+			`{"messages":[{"role":"user","content":"` + ask + `"}]}`, eval.CountTokens,
+		},
+		{
+			"codex asks for a summary by its text", "POST", "/v1/responses", nil,
+			`{"tools":[],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"You are performing a CONTEXT CHECKPOINT COMPACTION. Do it."}]}]}`, eval.PlainCompaction,
+		},
+		{
+			"codex asks for a summary by its header", "POST", "/v1/responses",
 			map[string]string{"x-codex-turn-metadata": `{"request_kind":"compaction"}`},
-			`{"tools":[{}],"input":[{"type":"message","role":"user","content":"hi"},{"type":"compaction_trigger"}]}`, eval.OpaqueCompaction},
+			codexTurn, eval.PlainCompaction,
+		},
+		{
+			"the header of a turn", "POST", "/v1/responses",
+			map[string]string{"x-codex-turn-metadata": `{"request_kind":"turn"}`},
+			codexTurn, eval.Turn,
+		},
+		{
+			"codex asks for an opaque item", "POST", "/v1/responses",
+			map[string]string{"x-codex-turn-metadata": `{"request_kind":"compaction"}`},
+			`{"tools":[{}],"input":[{"type":"message","role":"user","content":"hi"},{"type":"compaction_trigger"}]}`, eval.OpaqueCompaction,
+		},
 		{"codex asks for a WebSocket", "GET", "/v1/responses", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket"}, "", eval.Upgrade},
 		{"a probe", "HEAD", "/api/hello", nil, "", eval.Probe},
 		{"a body that is no JSON", "POST", "/v1/messages", nil, "{", eval.Probe},
@@ -87,10 +109,14 @@ func TestTheUpstreamAnswersByKind(t *testing.T) {
 	}{
 		{"HEAD is fine", "HEAD", "/", "", nil, 200, ``},
 		{"an upgrade is refused", "GET", "/v1/responses", "", map[string]string{"Upgrade": "websocket"}, 426, ``},
-		{"another path is not found", "GET", "/v1/files", "", nil, 404,
-			`{"error":{"message":"scripted answer with status 404","type":"invalid_request_error","param":null,"code":null}}`},
-		{"a broken body is refused", "POST", "/v1/messages", "{", nil, 400,
-			`{"type":"error","error":{"type":"invalid_request_error","message":"scripted answer with status 400"}}`},
+		{
+			"another path is not found", "GET", "/v1/files", "", nil, 404,
+			`{"error":{"message":"scripted answer with status 404","type":"invalid_request_error","param":null,"code":null}}`,
+		},
+		{
+			"a broken body is refused", "POST", "/v1/messages", "{", nil, 400,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"scripted answer with status 400"}}`,
+		},
 		{"a count of tokens is a number", "POST", "/v1/messages/count_tokens", `{"messages":[ ]}`, nil, 200, `{"input_tokens":4}`},
 	}
 	for _, tt := range tests {

@@ -60,8 +60,11 @@ func TestScanOfOtherShapes(t *testing.T) {
 		{"null counts as absent", `{"messages":null,"system":null,"tools":null,"metadata":null,"model":null,"stream":null}`, holdfast.Request{}, ""},
 		{"an empty list is present", `{"messages":[]}`, holdfast.Request{List: holdfast.Span{Start: 12, End: 14}}, ""},
 		{"a key in escapes", `{"m\u006fdel":"x"}`, holdfast.Request{Model: "x"}, ""},
-		{"the last of a repeated member counts", `{"model":"a","stream":true,"tools":[1,2],"metadata":{"user_id":"u"},"model":"b","stream":false,"tools":[3],"metadata":{}}`,
-			holdfast.Request{Model: "b", Tools: holdfast.Span{Start: 103, End: 106}, ToolCount: 1}, ""},
+		{
+			"the last of a repeated member counts", `{"model":"a","stream":true,"tools":[1,2],"metadata":{"user_id":"u"},"model":"b","stream":false,"tools":[3],"metadata":{}}`,
+			holdfast.Request{Model: "b", Tools: holdfast.Span{Start: 103, End: 106}, ToolCount: 1},
+			"",
+		},
 		{"messages inside another member are not the history", `{"x":{"messages":[1]},"messages":[]}`, holdfast.Request{List: holdfast.Span{Start: 33, End: 35}}, ""},
 		{"the history twice", `{"messages":[],"messages":[]}`, holdfast.Request{}, "messages stands there twice"},
 		{"the history twice in escapes", `{"messages":[],"mess\u0061ges":[]}`, holdfast.Request{}, "messages stands there twice"},
@@ -99,27 +102,46 @@ func TestDecode(t *testing.T) {
 	}{
 		{"a user message of one string", `{"role":"user","content":"a\nb"}`, []holdfast.Event{user(holdfast.Text("a\nb"))}},
 		{"content before the role", `{"content":"a","role":"user"}`, []holdfast.Event{user(holdfast.Text("a"))}},
-		{"texts and media that stand together are one message",
+		{
+			"texts and media that stand together are one message",
 			`{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"base64","data":"AA"}},{"type":"document","source":{}},{"text":"b","type":"text"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "image"}, holdfast.Media{Type: "document"}, holdfast.Text("b"))}},
-		{"a tool result splits the message around it",
+			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "image"}, holdfast.Media{Type: "document"}, holdfast.Text("b"))},
+		},
+		{
+			"a tool result splits the message around it",
 			`{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"t1","content":"ok"},{"type":"text","text":"b"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a")), holdfast.ToolResult{CallID: "t1", Text: "ok"}, user(holdfast.Text("b"))}},
-		{"a failed result in parts, of which only texts count",
+			[]holdfast.Event{user(holdfast.Text("a")), holdfast.ToolResult{CallID: "t1", Text: "ok"}, user(holdfast.Text("b"))},
+		},
+		{
+			"a failed result in parts, of which only texts count",
 			`{"role":"user","content":[{"type":"tool_result","is_error":true,"tool_use_id":"t1","content":[{"type":"text","text":"a"},{"type":"image","source":{}},{"type":"text","text":"b"}]}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "t1", IsError: true, Text: "a\nb"}}},
+			[]holdfast.Event{holdfast.ToolResult{CallID: "t1", IsError: true, Text: "a\nb"}},
+		},
 		{"a result without content", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}`, []holdfast.Event{holdfast.ToolResult{CallID: "t1"}}},
-		{"a long result is cut between characters", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"` + long + `ü"}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "t", Text: long}}},
-		{"a long result in parts is cut as a whole", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"` + long + `"},{"type":"text","text":"b"}]}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "t", Text: long + "\n"}}},
-		{"an unknown block splits too", `{"role":"user","content":[{"type":"text","text":"a"},{"type":"hologram"},7]}`,
-			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}}},
+		{
+			"a long result is cut between characters", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"` + long + `ü"}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "t", Text: long}},
+		},
+		{
+			"a long result in parts is cut as a whole", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"` + long + `"},{"type":"text","text":"b"}]}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "t", Text: long + "\n"}},
+		},
+		{
+			"an unknown block splits too", `{"role":"user","content":[{"type":"text","text":"a"},{"type":"hologram"},7]}`,
+			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}},
+		},
 		{"an assistant message of one string", `{"role":"assistant","content":" done "}`, []holdfast.Event{said(" done ")}},
-		{"an assistant message with all its blocks",
+		{
+			"an assistant message with all its blocks",
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"redacted_thinking","data":"z"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"tool_use","id":"t1","name":"Read","input":{"p": "x\u0041"}},{"type":"server_tool_use","id":"t2","name":"web_search","input":{}}]}`,
-			[]holdfast.Event{holdfast.Reasoning{}, holdfast.Reasoning{}, said("a"), said("b"),
-				holdfast.ToolCall{ID: "t1", Name: "Read", Arguments: []byte(`{"p": "x\u0041"}`)}, holdfast.Unknown{Type: "server_tool_use"}}},
+			[]holdfast.Event{
+				holdfast.Reasoning{},
+				holdfast.Reasoning{},
+				said("a"), said("b"),
+				holdfast.ToolCall{ID: "t1", Name: "Read", Arguments: []byte(`{"p": "x\u0041"}`)},
+				holdfast.Unknown{Type: "server_tool_use"},
+			},
+		},
 		{"a blank text of the model is no event", `{"role":"assistant","content":[{"type":"text","text":""},{"type":"text","text":" \n"}]}`, nil},
 		{"a system message", `{"role":"system","content":"x"}`, []holdfast.Event{holdfast.SystemMessage{}}},
 		{"an unknown role", `{"role":"critic","content":"x"}`, []holdfast.Event{holdfast.Unknown{Type: "critic"}}},
@@ -193,14 +215,22 @@ func TestInsertBlock(t *testing.T) {
 		at         int
 		want       string
 	}{
-		{"a string becomes a list that keeps it", `{"messages":[{"role":"user","content":"a\u0041\"" }],"x":1}`, 0,
-			`{"messages":[{"role":"user","content":[{"type":"text","text":"a\u0041\""},{"type":"text","text":"N \"1\"\n"}] }],"x":1}`},
-		{"a list gets one more block", `{"messages":[{"content":[ {"type":"text","text":"a"} ],"role":"user"},{"role":"assistant","content":"b"}]}`, 0,
-			`{"messages":[{"content":[ {"type":"text","text":"a"} ,{"type":"text","text":"N \"1\"\n"}],"role":"user"},{"role":"assistant","content":"b"}]}`},
-		{"an empty list gets its first", `{"messages":[{"role":"user","content":[ ]}]}`, 0,
-			`{"messages":[{"role":"user","content":[ {"type":"text","text":"N \"1\"\n"}]}]}`},
-		{"a later message", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`, 2,
-			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"N \"1\"\n"}]}]}`},
+		{
+			"a string becomes a list that keeps it", `{"messages":[{"role":"user","content":"a\u0041\"" }],"x":1}`, 0,
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"a\u0041\""},{"type":"text","text":"N \"1\"\n"}] }],"x":1}`,
+		},
+		{
+			"a list gets one more block", `{"messages":[{"content":[ {"type":"text","text":"a"} ],"role":"user"},{"role":"assistant","content":"b"}]}`, 0,
+			`{"messages":[{"content":[ {"type":"text","text":"a"} ,{"type":"text","text":"N \"1\"\n"}],"role":"user"},{"role":"assistant","content":"b"}]}`,
+		},
+		{
+			"an empty list gets its first", `{"messages":[{"role":"user","content":[ ]}]}`, 0,
+			`{"messages":[{"role":"user","content":[ {"type":"text","text":"N \"1\"\n"}]}]}`,
+		},
+		{
+			"a later message", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`, 2,
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"N \"1\"\n"}]}]}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -239,8 +269,10 @@ func TestReadBody(t *testing.T) {
 		name, body string
 		want       holdfast.Answer
 	}{
-		{"a message", `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"Read","input":{}}],"stop_reason":"tool_use","usage":{}}`,
-			holdfast.Answer{ID: "msg_1", Complete: true, Stop: "tool_use", Events: []holdfast.Event{said("a"), holdfast.ToolCall{ID: "t1", Name: "Read", Arguments: []byte(`{}`)}}}},
+		{
+			"a message", `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"Read","input":{}}],"stop_reason":"tool_use","usage":{}}`,
+			holdfast.Answer{ID: "msg_1", Complete: true, Stop: "tool_use", Events: []holdfast.Event{said("a"), holdfast.ToolCall{ID: "t1", Name: "Read", Arguments: []byte(`{}`)}}},
+		},
 		{"a refusal", `{"id":"msg_1","type":"message","content":[],"stop_reason":"refusal"}`, holdfast.Answer{ID: "msg_1", Stop: "refusal"}},
 		{"no stop reason", `{"id":"msg_1","type":"message","content":[],"stop_reason":null}`, holdfast.Answer{ID: "msg_1"}},
 		{"an error", `{"type":"error","error":{"type":"overloaded_error"}}`, holdfast.Answer{}},
@@ -270,14 +302,22 @@ func TestPatchBody(t *testing.T) {
 	cases := []struct {
 		name, body, want, summary string
 	}{
-		{"behind the only text", `{"id":"m","type":"message","content":[{"type":"text","text":"a\u0041 "}],"stop_reason":"end_turn"}`,
-			`{"id":"m","type":"message","content":[{"type":"text","text":"a\u0041 \n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "aA \n\n" + record},
-		{"behind the last text that says something", `{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":" "}],"stop_reason":"max_tokens"}`,
-			`{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"text","text":"b\n\n` + recordIn + `"},{"type":"text","text":" "}],"stop_reason":"max_tokens"}`, "b\n\n" + record},
-		{"an older block makes room, in every text", `{"type":"message","content":[{"type":"text","text":"a\n` + older + ` b"},{"type":"text","text":"c ` + older + `"},{"text":"\u003choldfast-record x","type":"text"}],"stop_reason":"end_turn"}`,
-			`{"type":"message","content":[{"type":"text","text":"a b"},{"type":"text","text":"c\n\n` + recordIn + `"},{"text":"","type":"text"}],"stop_reason":"end_turn"}`, "c\n\n" + record},
-		{"an older block that never closes reaches to the end", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record rev=1> b"}],"stop_reason":"end_turn"}`,
-			`{"type":"message","content":[{"type":"text","text":"a\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "a\n\n" + record},
+		{
+			"behind the only text", `{"id":"m","type":"message","content":[{"type":"text","text":"a\u0041 "}],"stop_reason":"end_turn"}`,
+			`{"id":"m","type":"message","content":[{"type":"text","text":"a\u0041 \n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "aA \n\n" + record,
+		},
+		{
+			"behind the last text that says something", `{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":" "}],"stop_reason":"max_tokens"}`,
+			`{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"text","text":"b\n\n` + recordIn + `"},{"type":"text","text":" "}],"stop_reason":"max_tokens"}`, "b\n\n" + record,
+		},
+		{
+			"an older block makes room, in every text", `{"type":"message","content":[{"type":"text","text":"a\n` + older + ` b"},{"type":"text","text":"c ` + older + `"},{"text":"\u003choldfast-record x","type":"text"}],"stop_reason":"end_turn"}`,
+			`{"type":"message","content":[{"type":"text","text":"a b"},{"type":"text","text":"c\n\n` + recordIn + `"},{"text":"","type":"text"}],"stop_reason":"end_turn"}`, "c\n\n" + record,
+		},
+		{
+			"an older block that never closes reaches to the end", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record rev=1> b"}],"stop_reason":"end_turn"}`,
+			`{"type":"message","content":[{"type":"text","text":"a\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "a\n\n" + record,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

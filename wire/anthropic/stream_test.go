@@ -70,33 +70,63 @@ func TestStream(t *testing.T) {
 		want     holdfast.Answer
 		terminal bool
 	}{
-		{"a text in deltas", begin() + ping + startText(0) + delta(0, `gr\u00fc`) + delta(0, "n 🧭\\n") + stop(0) + end("end_turn") + over, nil,
-			holdfast.Answer{ID: "msg_1", Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}}, true},
-		{"a character cut between its surrogate halves", begin() + startText(0) + delta(0, `a\ud83e`) + delta(0, `\udded`) + stop(0) + end("end_turn") + over, nil,
-			holdfast.Answer{ID: "msg_1", Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("a🧭")}}, true},
-		{"a text that begins in its first frame", startText(0) + stop(0) + start(1, `"type":"text","text":"a"`) + delta(1, "b") + stop(1) + end("end_turn") + over, nil,
-			holdfast.Answer{Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("ab")}}, true},
-		{"all kinds of blocks, in order", start(0, `"type":"thinking","thinking":""`) + frameOf("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"t"}`) + stop(0) +
-			startText(1) + delta(1, "a") + stop(1) +
-			start(2, `"type":"server_tool_use","id":"s1","name":"web_search","input":{}`) + json(2, `{}`) + stop(2) +
-			start(3, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(3, ``) + json(3, `{\"a\":`) + json(3, ` \"ü\\n\"}`) + stop(3) +
-			start(4, `"type":"tool_use","id":"t2","name":"Read","input":{}`) + json(4, `{\"p\":1}`) + stop(4) + end("tool_use") + over,
+		{
+			"a text in deltas", begin() + ping + startText(0) + delta(0, `gr\u00fc`) + delta(0, "n 🧭\\n") + stop(0) + end("end_turn") + over, nil,
+			holdfast.Answer{ID: "msg_1", Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}},
+			true,
+		},
+		{
+			"a character cut between its surrogate halves", begin() + startText(0) + delta(0, `a\ud83e`) + delta(0, `\udded`) + stop(0) + end("end_turn") + over, nil,
+			holdfast.Answer{ID: "msg_1", Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("a🧭")}},
+			true,
+		},
+		{
+			"a text that begins in its first frame", startText(0) + stop(0) + start(1, `"type":"text","text":"a"`) + delta(1, "b") + stop(1) + end("end_turn") + over, nil,
+			holdfast.Answer{Stop: "end_turn", Complete: true, Events: []holdfast.Event{heard("ab")}},
+			true,
+		},
+		{
+			"all kinds of blocks, in order", start(0, `"type":"thinking","thinking":""`) + frameOf("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"t"}`) + stop(0) +
+				startText(1) + delta(1, "a") + stop(1) +
+				start(2, `"type":"server_tool_use","id":"s1","name":"web_search","input":{}`) + json(2, `{}`) + stop(2) +
+				start(3, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(3, ``) + json(3, `{\"a\":`) + json(3, ` \"ü\\n\"}`) + stop(3) +
+				start(4, `"type":"tool_use","id":"t2","name":"Read","input":{}`) + json(4, `{\"p\":1}`) + stop(4) + end("tool_use") + over,
 			func(tool string) bool { return tool == "Plan" },
 			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{
-				holdfast.Reasoning{}, heard("a"), holdfast.Unknown{Type: "server_tool_use"},
+				holdfast.Reasoning{},
+				heard("a"),
+				holdfast.Unknown{Type: "server_tool_use"},
 				holdfast.ToolCall{ID: "t1", Name: "Plan", Arguments: []byte(`{"a": "ü\n"}`)},
-				holdfast.ToolCall{ID: "t2", Name: "Read"}}}, true},
-		{"arguments that stand in the first frame", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{"a":1}`) + stop(0) + end("tool_use") + over, all,
-			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan", Arguments: []byte(`{"a":1}`)}}}, true},
-		{"arguments above the bound are dropped as a whole", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(0, strings.Repeat("x", maxArguments)) + json(0, "x") + json(0, "x") + stop(0) + end("tool_use") + over, all,
-			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan"}}}, true},
-		{"a stream that breaks in a text", begin() + startText(0) + delta(0, "ab"), nil,
-			holdfast.Answer{ID: "msg_1", Events: []holdfast.Event{heard("ab")}}, false},
-		{"a stream that breaks in a call", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(0, `{`), all,
-			holdfast.Answer{Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan"}}}, false},
+				holdfast.ToolCall{ID: "t2", Name: "Read"},
+			}},
+			true,
+		},
+		{
+			"arguments that stand in the first frame", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{"a":1}`) + stop(0) + end("tool_use") + over, all,
+			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan", Arguments: []byte(`{"a":1}`)}}},
+			true,
+		},
+		{
+			"arguments above the bound are dropped as a whole", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(0, strings.Repeat("x", maxArguments)) + json(0, "x") + json(0, "x") + stop(0) + end("tool_use") + over, all,
+			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan"}}},
+			true,
+		},
+		{
+			"a stream that breaks in a text", begin() + startText(0) + delta(0, "ab"), nil,
+			holdfast.Answer{ID: "msg_1", Events: []holdfast.Event{heard("ab")}},
+			false,
+		},
+		{
+			"a stream that breaks in a call", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{}`) + json(0, `{`), all,
+			holdfast.Answer{Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan"}}},
+			false,
+		},
 		{"an error", begin() + startText(0) + delta(0, "a") + fail, nil, holdfast.Answer{ID: "msg_1", Events: []holdfast.Event{heard("a")}}, false},
-		{"an error before a made-up end", startText(0) + delta(0, "a") + stop(0) + end("end_turn") + fail + over, nil,
-			holdfast.Answer{Stop: "end_turn", Events: []holdfast.Event{heard("a")}}, true},
+		{
+			"an error before a made-up end", startText(0) + delta(0, "a") + stop(0) + end("end_turn") + fail + over, nil,
+			holdfast.Answer{Stop: "end_turn", Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"a refusal", startText(0) + delta(0, "a") + stop(0) + end("refusal") + over, nil, holdfast.Answer{Stop: "refusal", Events: []holdfast.Event{heard("a")}}, true},
 		{"an end without a stop reason", begin() + over, nil, holdfast.Answer{ID: "msg_1"}, true},
 		{"frames that are no JSON or of no known kind", ": hi\n\ndata: [DONE]\n\ndata: {\n\n" + frameOf("hologram", "") + delta(7, "x") + stop(7) + over, nil, holdfast.Answer{}, true},
@@ -162,46 +192,74 @@ func TestPatcher(t *testing.T) {
 	thinking := start(1, `"type":"thinking","thinking":""`) + stop(1)
 	tool := start(1, `"type":"tool_use","id":"t","name":"n","input":{}`) + stop(1)
 	cases := []struct{ name, in, want, text string }{ // text: of the patched block; "" means not patched
-		{"the block comes before the end of the text",
+		{
+			"the block comes before the end of the text",
 			begin() + startText(0) + delta(0, "a") + ping + delta(0, "b") + stop(0) + tail,
-			begin() + startText(0) + delta(0, "a") + ping + delta(0, "b") + added(0) + stop(0) + tail, "ab"},
-		{"of several texts the last one gets it",
+			begin() + startText(0) + delta(0, "a") + ping + delta(0, "b") + added(0) + stop(0) + tail, "ab",
+		},
+		{
+			"of several texts the last one gets it",
 			startText(0) + delta(0, "a") + stop(0) + thinking + startText(2) + delta(2, "b") + stop(2) + tail,
-			startText(0) + delta(0, "a") + stop(0) + thinking + startText(2) + delta(2, "b") + added(2) + stop(2) + tail, "b"},
-		{"an empty text and white space are not the last one",
+			startText(0) + delta(0, "a") + stop(0) + thinking + startText(2) + delta(2, "b") + added(2) + stop(2) + tail, "b",
+		},
+		{
+			"an empty text and white space are not the last one",
 			startText(0) + delta(0, "a") + stop(0) + ping + startText(1) + delta(1, ` \n`) + stop(1) + startText(2) + stop(2) + tail,
-			startText(0) + delta(0, "a") + added(0) + stop(0) + ping + startText(1) + delta(1, ` \n`) + stop(1) + startText(2) + stop(2) + tail, "a"},
-		{"a text that stands in its first frame",
+			startText(0) + delta(0, "a") + added(0) + stop(0) + ping + startText(1) + delta(1, ` \n`) + stop(1) + startText(2) + stop(2) + tail, "a",
+		},
+		{
+			"a text that stands in its first frame",
 			start(0, `"type":"text","text":"a"`) + stop(0) + tail,
-			start(0, `"type":"text","text":"a"`) + added(0) + stop(0) + tail, "a"},
-		{"an older block goes, with the white space before it",
+			start(0, `"type":"text","text":"a"`) + added(0) + stop(0) + tail, "a",
+		},
+		{
+			"an older block goes, with the white space before it",
 			startText(0) + delta(0, `a\n`+older+` b`) + stop(0) + tail,
-			startText(0) + delta(0, `a b`) + added(0) + stop(0) + tail, "a b"},
-		{"an older block over many frames, the delimiters in pieces and in escapes",
+			startText(0) + delta(0, `a b`) + added(0) + stop(0) + tail, "a b",
+		},
+		{
+			"an older block over many frames, the delimiters in pieces and in escapes",
 			startText(0) + delta(0, `a \n`) + ping + delta(0, `\n`) + delta(0, `\u003chold`) + delta(0, `fast-`) + delta(0, `record v>`) + delta(0, `old`) + ping + delta(0, `</holdfast`) + delta(0, `-record`) + delta(0, `>b`) + stop(0) + tail,
-			startText(0) + delta(0, `a`) + ping + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + ping + delta(0, ``) + delta(0, ``) + delta(0, `b`) + added(0) + stop(0) + tail, "ab"},
-		{"an older block that never closes ends with its text",
+			startText(0) + delta(0, `a`) + ping + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + ping + delta(0, ``) + delta(0, ``) + delta(0, `b`) + added(0) + stop(0) + tail, "ab",
+		},
+		{
+			"an older block that never closes ends with its text",
 			startText(0) + delta(0, `a <holdfast-record`) + delta(0, ` v`) + stop(0) + startText(1) + delta(1, "b") + stop(1) + tail,
-			startText(0) + delta(0, `a`) + delta(0, ``) + stop(0) + startText(1) + delta(1, "b") + added(1) + stop(1) + tail, "b"},
-		{"a text that is nothing but an older block is not the last one",
+			startText(0) + delta(0, `a`) + delta(0, ``) + stop(0) + startText(1) + delta(1, "b") + added(1) + stop(1) + tail, "b",
+		},
+		{
+			"a text that is nothing but an older block is not the last one",
 			startText(0) + delta(0, "a") + stop(0) + startText(1) + delta(1, older) + stop(1) + tail,
-			startText(0) + delta(0, "a") + added(0) + stop(0) + startText(1) + delta(1, "") + stop(1) + tail, "a"},
-		{"what only looks like the start of a block passes verbatim",
+			startText(0) + delta(0, "a") + added(0) + stop(0) + startText(1) + delta(1, "") + stop(1) + tail, "a",
+		},
+		{
+			"what only looks like the start of a block passes verbatim",
 			startText(0) + delta(0, `a `) + delta(0, `\u003choldfast`) + delta(0, `-rec <hold`) + stop(0) + tail,
-			startText(0) + delta(0, `a `) + delta(0, `\u003choldfast`) + delta(0, `-rec <hold`) + added(0) + stop(0) + tail, "a <holdfast-rec <hold"},
-		{"frames with CRLF, comments and data in lines stay as they are, but for the text",
+			startText(0) + delta(0, `a `) + delta(0, `\u003choldfast`) + delta(0, `-rec <hold`) + added(0) + stop(0) + tail, "a <holdfast-rec <hold",
+		},
+		{
+			"frames with CRLF, comments and data in lines stay as they are, but for the text",
 			": c\r\n\r\n" + startText(0) + "id: 5\r\ndata: {\"type\":\"content_block_delta\",\"index\":0,\r\ndata:  \"delta\":{\"type\":\"text_delta\",\"text\":\"a " + older + "\"}}\r\n\r\n" + stop(0) + tail,
-			": c\r\n\r\n" + startText(0) + "id: 5\r\ndata: {\"type\":\"content_block_delta\",\"index\":0,\r\ndata:  \"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\r\n\r\n" + added(0) + stop(0) + tail, "a"},
-		{"citations and unknown frames pass in order",
+			": c\r\n\r\n" + startText(0) + "id: 5\r\ndata: {\"type\":\"content_block_delta\",\"index\":0,\r\ndata:  \"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\r\n\r\n" + added(0) + stop(0) + tail, "a",
+		},
+		{
+			"citations and unknown frames pass in order",
 			startText(0) + delta(0, "a") + frameOf("content_block_delta", `,"index":0,"delta":{"type":"citations_delta","citation":{}}`) + stop(0) + frameOf("hologram", "") + tail,
-			startText(0) + delta(0, "a") + frameOf("content_block_delta", `,"index":0,"delta":{"type":"citations_delta","citation":{}}`) + added(0) + stop(0) + frameOf("hologram", "") + tail, "a"},
-		{"a text whose end the upstream left out",
+			startText(0) + delta(0, "a") + frameOf("content_block_delta", `,"index":0,"delta":{"type":"citations_delta","citation":{}}`) + added(0) + stop(0) + frameOf("hologram", "") + tail, "a",
+		},
+		{
+			"a text whose end the upstream left out",
 			startText(0) + delta(0, "a") + tail,
-			startText(0) + delta(0, "a") + added(0) + tail, "a"},
-		{"a text that ends in half a character", startText(0) + delta(0, `a\ud83e`) + stop(0) + tail,
-			startText(0) + delta(0, `a\ud83e`) + added(0) + stop(0) + tail, "a\ufffd"},
-		{"a text cut off at the limit is still a text", startText(0) + delta(0, "a") + stop(0) + end("max_tokens") + over,
-			startText(0) + delta(0, "a") + added(0) + stop(0) + end("max_tokens") + over, "a"},
+			startText(0) + delta(0, "a") + added(0) + tail, "a",
+		},
+		{
+			"a text that ends in half a character", startText(0) + delta(0, `a\ud83e`) + stop(0) + tail,
+			startText(0) + delta(0, `a\ud83e`) + added(0) + stop(0) + tail, "a\ufffd",
+		},
+		{
+			"a text cut off at the limit is still a text", startText(0) + delta(0, "a") + stop(0) + end("max_tokens") + over,
+			startText(0) + delta(0, "a") + added(0) + stop(0) + end("max_tokens") + over, "a",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -375,8 +433,15 @@ func checkSame(t *testing.T, texts []string, cut int) {
 
 func TestStreamAndBodyArePatchedAlike(t *testing.T) {
 	for _, texts := range [][]string{
-		{"a"}, {"a", "b"}, {"a", " "}, {"", "a", ""}, {" "}, {"a\n\n" + record},
-		{"a " + record + " b", record}, {"<holdfast-record", "x"}, {"grün 🧭 <holdfast-rec", "<<holdfast-record>"},
+		{"a"},
+		{"a", "b"},
+		{"a", " "},
+		{"", "a", ""},
+		{" "},
+		{"a\n\n" + record},
+		{"a " + record + " b", record},
+		{"<holdfast-record", "x"},
+		{"grün 🧭 <holdfast-rec", "<<holdfast-record>"},
 	} {
 		for cut := 1; cut < 9; cut++ {
 			checkSame(t, texts, cut)

@@ -93,27 +93,41 @@ func TestDecode(t *testing.T) {
 		want          []holdfast.Event
 	}{
 		{"an input that is a string", `"a\nb"`, []holdfast.Event{asked(holdfast.Text("a\nb"))}},
-		{"a user message in parts", `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"},{"type":"input_file","file_id":"f"},{"type":"text","text":"b"}]}`,
-			[]holdfast.Event{asked(holdfast.Text("a"), holdfast.Media{Type: "input_image"}, holdfast.Media{Type: "input_file"}, holdfast.Text("b"))}},
+		{
+			"a user message in parts", `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"},{"type":"input_file","file_id":"f"},{"type":"text","text":"b"}]}`,
+			[]holdfast.Event{asked(holdfast.Text("a"), holdfast.Media{Type: "input_image"}, holdfast.Media{Type: "input_file"}, holdfast.Text("b"))},
+		},
 		{"a message without a type", `{"role":"user","content":"a"}`, []holdfast.Event{asked(holdfast.Text("a"))}},
-		{"an unknown part splits a user message", `{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"hologram"},{"type":"input_text","text":"b"},7]}`,
-			[]holdfast.Event{asked(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, asked(holdfast.Text("b")), holdfast.Unknown{}}},
+		{
+			"an unknown part splits a user message", `{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"hologram"},{"type":"input_text","text":"b"},7]}`,
+			[]holdfast.Event{asked(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, asked(holdfast.Text("b")), holdfast.Unknown{}},
+		},
 		{"a developer message", `{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, []holdfast.Event{holdfast.SystemMessage{}}},
 		{"a system message", `{"role":"system","content":"a"}`, []holdfast.Event{holdfast.SystemMessage{}}},
-		{"each text of the model is a message", `{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"output_text","text":" \n"},{"type":"refusal","refusal":"no"},{"type":"hologram"}]}`,
-			[]holdfast.Event{said("a"), said("no"), holdfast.Unknown{Type: "hologram"}}},
+		{
+			"each text of the model is a message", `{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"output_text","text":" \n"},{"type":"refusal","refusal":"no"},{"type":"hologram"}]}`,
+			[]holdfast.Event{said("a"), said("no"), holdfast.Unknown{Type: "hologram"}},
+		},
 		{"a message of the model as one string", `{"role":"assistant","content":"a"}`, []holdfast.Event{said("a")}},
 		{"another role", `{"role":"critic","content":"a"}`, []holdfast.Event{holdfast.Unknown{Type: "critic"}}},
-		{"a function call, its arguments decoded once", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"spawn","namespace":"agents","arguments":"{\"m\": \"a\\n\"}","status":"completed"}`,
-			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "spawn", Namespace: "agents", Arguments: []byte(`{"m": "a\n"}`)}}},
-		{"a custom call keeps its input as a JSON string", `{"type":"custom_tool_call","call_id":"c1","name":"patch","input":"*** \"x\"\n"}`,
-			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "patch", Arguments: []byte(`"*** \"x\"\n"`)}}},
+		{
+			"a function call, its arguments decoded once", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"spawn","namespace":"agents","arguments":"{\"m\": \"a\\n\"}","status":"completed"}`,
+			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "spawn", Namespace: "agents", Arguments: []byte(`{"m": "a\n"}`)}},
+		},
+		{
+			"a custom call keeps its input as a JSON string", `{"type":"custom_tool_call","call_id":"c1","name":"patch","input":"*** \"x\"\n"}`,
+			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "patch", Arguments: []byte(`"*** \"x\"\n"`)}},
+		},
 		{"a result of one string", `{"type":"function_call_output","call_id":"c1","output":"Plan updated"}`, []holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "Plan updated"}}},
-		{"a result in parts, of which only texts count", `{"type":"custom_tool_call_output","call_id":"c1","output":[{"type":"input_text","text":"a"},{"type":"input_image"},{"type":"output_text","text":"b"}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "a\nb"}}},
+		{
+			"a result in parts, of which only texts count", `{"type":"custom_tool_call_output","call_id":"c1","output":[{"type":"input_text","text":"a"},{"type":"input_image"},{"type":"output_text","text":"b"}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "a\nb"}},
+		},
 		{"a long result is cut between characters", `{"type":"function_call_output","call_id":"c","output":"` + long + `ü"}`, []holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long}}},
-		{"a long result in parts is cut as a whole", `{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"` + long + `"},{"type":"input_text","text":"b"}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long + "\n"}}},
+		{
+			"a long result in parts is cut as a whole", `{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"` + long + `"},{"type":"input_text","text":"b"}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long + "\n"}},
+		},
 		{"a result without output", `{"type":"function_call_output","call_id":"c"}`, []holdfast.Event{holdfast.ToolResult{CallID: "c"}}},
 		{"reasoning", `{"type":"reasoning","id":"r","summary":[],"encrypted_content":"x"}`, []holdfast.Event{holdfast.Reasoning{}}},
 		{"a compaction", `{"type":"compaction","id":"cmp_1","encrypted_content":"b3Bh"}`, []holdfast.Event{holdfast.CompactionItem{ID: "cmp_1", Digest: holdfast.TextDigest("b3Bh")}}},
@@ -144,8 +158,15 @@ func TestTools(t *testing.T) {
 	raw := `[{"type":"function","name":"exec","parameters":{}},{"type":"custom","name":"patch","format":{}},
  {"type":"namespace","name":"crm","tools":[{"type":"function","name":"find"},{"type":"custom","name":"note"}]},
  {"type":"web_search"},{"type":"mcp","name":"docs"},{"type":"tool_search","execution":"client"},{"type":"function"},{},7]`
-	want := []holdfast.Tool{{Name: "exec"}, {Name: "patch"}, {Name: "find"}, {Name: "note"},
-		{Name: "web_search", Server: true}, {Name: "docs", Server: true}, {Name: "tool_search", Server: true}}
+	want := []holdfast.Tool{
+		{Name: "exec"},
+		{Name: "patch"},
+		{Name: "find"},
+		{Name: "note"},
+		{Name: "web_search", Server: true},
+		{Name: "docs", Server: true},
+		{Name: "tool_search", Server: true},
+	}
 	if got := (Codec{}).Tools([]byte(raw)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -177,8 +198,10 @@ func TestInsertBlock(t *testing.T) {
 		at         int
 		want       string
 	}{
-		{"behind an item", `{"input":[ {"role":"user","content":"a"} , {"type":"reasoning"} ],"x":1}`, 0,
-			`{"input":[ {"role":"user","content":"a"},` + own + ` , {"type":"reasoning"} ],"x":1}`},
+		{
+			"behind an item", `{"input":[ {"role":"user","content":"a"} , {"type":"reasoning"} ],"x":1}`, 0,
+			`{"input":[ {"role":"user","content":"a"},` + own + ` , {"type":"reasoning"} ],"x":1}`,
+		},
 		{"behind the last item", `{"input":[{"type":"compaction"}]}`, 0, `{"input":[{"type":"compaction"},` + own + `]}`},
 		{"before the first item", `{"input":[ {"type":"compaction"}]}`, -1, `{"input":[` + own + `, {"type":"compaction"}]}`},
 		{"into an empty list", `{"input":[ ]}`, -1, `{"input":[` + own + ` ]}`},
@@ -221,14 +244,20 @@ func TestReadBody(t *testing.T) {
 		name, body string
 		want       holdfast.Answer
 	}{
-		{"a completed response", `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"c1","name":"n","arguments":"{}"}]}`,
-			holdfast.Answer{ID: "resp_1", Complete: true, Stop: "completed", Events: []holdfast.Event{holdfast.Reasoning{}, said("a"), holdfast.ToolCall{ID: "c1", Name: "n", Arguments: []byte(`{}`)}}}},
+		{
+			"a completed response", `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"c1","name":"n","arguments":"{}"}]}`,
+			holdfast.Answer{ID: "resp_1", Complete: true, Stop: "completed", Events: []holdfast.Event{holdfast.Reasoning{}, said("a"), holdfast.ToolCall{ID: "c1", Name: "n", Arguments: []byte(`{}`)}}},
+		},
 		{"an incomplete response", `{"id":"resp_1","status":"incomplete","output":[]}`, holdfast.Answer{ID: "resp_1", Stop: "incomplete"}},
 		{"a response without a status", `{"id":"resp_1","object":"response","output":[]}`, holdfast.Answer{ID: "resp_1"}},
-		{"a compaction object", `{"id":"resp_1","object":"response.compaction","output":[{"type":"message","role":"user","content":"a"},{"type":"compaction","id":"cmp_1","encrypted_content":"b3Bh"}]}`,
-			holdfast.Answer{ID: "resp_1", Complete: true, Events: []holdfast.Event{asked(holdfast.Text("a")), opaque}}},
-		{"a compaction item and nothing else", `{"output":[{"type":"compaction","id":"cmp_1","encrypted_content":"b3Bh"}]}`,
-			holdfast.Answer{Complete: true, Events: []holdfast.Event{opaque}}},
+		{
+			"a compaction object", `{"id":"resp_1","object":"response.compaction","output":[{"type":"message","role":"user","content":"a"},{"type":"compaction","id":"cmp_1","encrypted_content":"b3Bh"}]}`,
+			holdfast.Answer{ID: "resp_1", Complete: true, Events: []holdfast.Event{asked(holdfast.Text("a")), opaque}},
+		},
+		{
+			"a compaction item and nothing else", `{"output":[{"type":"compaction","id":"cmp_1","encrypted_content":"b3Bh"}]}`,
+			holdfast.Answer{Complete: true, Events: []holdfast.Event{opaque}},
+		},
 		{"an error", `{"error":{"message":"no"}}`, holdfast.Answer{}},
 	}
 	for _, c := range cases {
@@ -268,12 +297,18 @@ func message(texts ...string) string {
 func TestPatchBody(t *testing.T) {
 	cases := []struct{ name, output, want, text string }{
 		{"behind the only text", message(`a\u0041 `), message(`a\u0041 \n\n` + recordIn), "aA \n\n" + record},
-		{"behind the last text that says something", `{"type":"reasoning","summary":[]},` + message("a") + `,` + message("b", "c", ` `) + `,` + message(``),
-			`{"type":"reasoning","summary":[]},` + message("a") + `,` + message("b", `c\n\n`+recordIn, ` `) + `,` + message(``), "c\n\n" + record},
-		{"an older block makes room, in every text", message(`a\n`+older+` b`) + `,` + message(`c `+older, `\u003choldfast-record x`),
-			message(`a b`) + `,` + message(`c\n\n`+recordIn, ``), "c\n\n" + record},
-		{"texts of others are left alone", `{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message("a"),
-			`{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message(`a\n\n`+recordIn), "a\n\n" + record},
+		{
+			"behind the last text that says something", `{"type":"reasoning","summary":[]},` + message("a") + `,` + message("b", "c", ` `) + `,` + message(``),
+			`{"type":"reasoning","summary":[]},` + message("a") + `,` + message("b", `c\n\n`+recordIn, ` `) + `,` + message(``), "c\n\n" + record,
+		},
+		{
+			"an older block makes room, in every text", message(`a\n`+older+` b`) + `,` + message(`c `+older, `\u003choldfast-record x`),
+			message(`a b`) + `,` + message(`c\n\n`+recordIn, ``), "c\n\n" + record,
+		},
+		{
+			"texts of others are left alone", `{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message("a"),
+			`{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message(`a\n\n`+recordIn), "a\n\n" + record,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -98,28 +98,49 @@ func TestStream(t *testing.T) {
 		{"the done item counts, not the deltas", delta(0, 0, "x") + done(0, message("a", "b")) + completed(""), nil, events(heard("a"), heard("b")), true},
 		{"deltas count where no item is done", created() + added(0, begun) + delta(0, 0, `a\ud83e`) + ping + delta(0, 0, `\udded`) + delta(0, 1, "b") + completed(""), nil, events(heard("a🧭"), heard("b")), true},
 		{"a done text counts where there are no deltas", added(0, begun) + textDone(0, 0, "a") + completed(""), nil, events(heard("a")), true},
-		{"the final response counts where there are no items", created() + completed(message("a")+","+call), plan,
-			events(heard("a"), holdfast.ToolCall{ID: "c1", Name: "plan", Arguments: []byte(`{"a": 1}`)}), true},
-		{"items of all kinds, in order", created() + done(0, `{"type":"reasoning","id":"r"}`) + done(1, message("a")) + done(2, call) + done(3, strings.Replace(call, "plan", "read", 1)) + done(4, custom) + done(5, `{"type":"web_search_call"}`) + completed(""), plan,
+		{
+			"the final response counts where there are no items", created() + completed(message("a")+","+call), plan,
+			events(heard("a"), holdfast.ToolCall{ID: "c1", Name: "plan", Arguments: []byte(`{"a": 1}`)}), true,
+		},
+		{
+			"items of all kinds, in order", created() + done(0, `{"type":"reasoning","id":"r"}`) + done(1, message("a")) + done(2, call) + done(3, strings.Replace(call, "plan", "read", 1)) + done(4, custom) + done(5, `{"type":"web_search_call"}`) + completed(""), plan,
 			events(holdfast.Reasoning{}, heard("a"), holdfast.ToolCall{ID: "c1", Name: "plan", Arguments: []byte(`{"a": 1}`)}, holdfast.ToolCall{ID: "c1", Name: "read"},
-				holdfast.ToolCall{ID: "c2", Name: "plan", Arguments: []byte(`"a\n"`)}, holdfast.Unknown{Type: "web_search_call"}), true},
-		{"an opaque compaction", created() + added(0, `{"type":"compaction","id":"cmp","encrypted_content":"x"}`) + done(0, `{"type":"compaction","id":"cmp","encrypted_content":"x"}`) + completed(""), nil,
-			events(holdfast.CompactionItem{ID: "cmp", Digest: holdfast.TextDigest("x")}), true},
-		{"a call that is never reported as done", created() + added(0, strings.Replace(call, `{\"a\": 1}`, "", 1)) + frameOf("function_call_arguments.delta", `,"output_index":0,"delta":"{\"a\":"`) + frameOf("function_call_arguments.delta", `,"output_index":0,"delta":" 2}"`) + completed(""), plan,
-			events(holdfast.ToolCall{ID: "c1", Name: "plan", Arguments: []byte(`{"a": 2}`)}), true},
-		{"a custom call that is never reported as done", created() + added(0, custom) + frameOf("custom_tool_call_input.delta", `,"output_index":0,"delta":"x\""`) + completed(""), plan,
-			events(holdfast.ToolCall{ID: "c2", Name: "plan", Arguments: []byte(`"x\""`)}), true},
-		{"arguments above the bound are dropped as a whole", created() + done(0, strings.Replace(call, `{\"a\": 1}`, strings.Repeat("x", maxArguments+1), 1)) +
-			added(1, call) + frameOf("function_call_arguments.delta", `,"output_index":1,"delta":"`+strings.Repeat("x", maxArguments+1)+`"`) + completed(""), plan,
-			events(holdfast.ToolCall{ID: "c1", Name: "plan"}, holdfast.ToolCall{ID: "c1", Name: "plan"}), true},
-		{"a stream that breaks", created() + added(0, begun) + delta(0, 0, "ab") + added(1, call) + frameOf("function_call_arguments.delta", `,"output_index":1,"delta":"{"`), plan,
-			holdfast.Answer{ID: "resp_1", Events: []holdfast.Event{heard("ab"), holdfast.ToolCall{ID: "c1", Name: "plan"}}}, false},
-		{"an incomplete response", delta(0, 0, "a") + frameOf("incomplete", `,"response":{"id":"resp_1","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`), nil,
-			holdfast.Answer{ID: "resp_1", Stop: "incomplete", Events: []holdfast.Event{heard("a")}}, true},
+				holdfast.ToolCall{ID: "c2", Name: "plan", Arguments: []byte(`"a\n"`)}, holdfast.Unknown{Type: "web_search_call"}), true,
+		},
+		{
+			"an opaque compaction", created() + added(0, `{"type":"compaction","id":"cmp","encrypted_content":"x"}`) + done(0, `{"type":"compaction","id":"cmp","encrypted_content":"x"}`) + completed(""), nil,
+			events(holdfast.CompactionItem{ID: "cmp", Digest: holdfast.TextDigest("x")}), true,
+		},
+		{
+			"a call that is never reported as done", created() + added(0, strings.Replace(call, `{\"a\": 1}`, "", 1)) + frameOf("function_call_arguments.delta", `,"output_index":0,"delta":"{\"a\":"`) + frameOf("function_call_arguments.delta", `,"output_index":0,"delta":" 2}"`) + completed(""), plan,
+			events(holdfast.ToolCall{ID: "c1", Name: "plan", Arguments: []byte(`{"a": 2}`)}), true,
+		},
+		{
+			"a custom call that is never reported as done", created() + added(0, custom) + frameOf("custom_tool_call_input.delta", `,"output_index":0,"delta":"x\""`) + completed(""), plan,
+			events(holdfast.ToolCall{ID: "c2", Name: "plan", Arguments: []byte(`"x\""`)}), true,
+		},
+		{
+			"arguments above the bound are dropped as a whole", created() + done(0, strings.Replace(call, `{\"a\": 1}`, strings.Repeat("x", maxArguments+1), 1)) +
+				added(1, call) + frameOf("function_call_arguments.delta", `,"output_index":1,"delta":"`+strings.Repeat("x", maxArguments+1)+`"`) + completed(""), plan,
+			events(holdfast.ToolCall{ID: "c1", Name: "plan"}, holdfast.ToolCall{ID: "c1", Name: "plan"}), true,
+		},
+		{
+			"a stream that breaks", created() + added(0, begun) + delta(0, 0, "ab") + added(1, call) + frameOf("function_call_arguments.delta", `,"output_index":1,"delta":"{"`), plan,
+			holdfast.Answer{ID: "resp_1", Events: []holdfast.Event{heard("ab"), holdfast.ToolCall{ID: "c1", Name: "plan"}}},
+			false,
+		},
+		{
+			"an incomplete response", delta(0, 0, "a") + frameOf("incomplete", `,"response":{"id":"resp_1","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`), nil,
+			holdfast.Answer{ID: "resp_1", Stop: "incomplete", Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"a failed response without a status", frameOf("failed", `,"response":{"id":"resp_1"}`), nil, holdfast.Answer{ID: "resp_1", Stop: "failed"}, true},
 		{"an error", created() + "event: error\ndata: {\"type\":\"error\",\"message\":\"no\"}\n\n", nil, holdfast.Answer{ID: "resp_1"}, true},
-		{"an error before a made-up end", done(0, message("a")) + "data: {\"type\":\"error\"}\n\n" + completed(message("a")), nil,
-			holdfast.Answer{ID: "resp_1", Stop: "completed", Events: []holdfast.Event{heard("a")}}, true},
+		{
+			"an error before a made-up end", done(0, message("a")) + "data: {\"type\":\"error\"}\n\n" + completed(message("a")), nil,
+			holdfast.Answer{ID: "resp_1", Stop: "completed", Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"a completed event with another status", frameOf("completed", `,"response":{"id":"resp_1","status":"cancelled"}`), nil, holdfast.Answer{ID: "resp_1", Stop: "cancelled"}, true},
 		{"a refusal is a text", added(0, begun) + frameOf("refusal.delta", `,"output_index":0,"content_index":0,"delta":"no"`) + completed(""), nil, events(heard("no")), true},
 		{"frames that are no JSON or of no known kind", "data: [DONE]\n\ndata: {\n\n" + frameOf("hologram", "") + created(), nil, holdfast.Answer{ID: "resp_1"}, false},
@@ -190,46 +211,70 @@ const plus = `\n\n` + recordIn // what the patch puts at the end of a text
 
 func TestPatcher(t *testing.T) {
 	cases := []struct{ name, in, want, text string }{
-		{"the block is in all forms of the text",
+		{
+			"the block is in all forms of the text",
 			created() + added(0, begun) + delta(0, 0, "a") + ping + delta(0, 0, "b") + ends(0, "ab") + completed(message("ab")),
-			created() + added(0, begun) + delta(0, 0, "a") + ping + delta(0, 0, "b") + extra(0, 0, -1) + ends(0, "ab"+plus) + completed(message("ab"+plus)), "ab"},
-		{"of several items the last one gets it",
+			created() + added(0, begun) + delta(0, 0, "a") + ping + delta(0, 0, "b") + extra(0, 0, -1) + ends(0, "ab"+plus) + completed(message("ab"+plus)), "ab",
+		},
+		{
+			"of several items the last one gets it",
 			delta(0, 0, "a") + ends(0, "a") + added(1, `{"type":"reasoning"}`) + done(1, `{"type":"reasoning"}`) + added(2, begun) + delta(2, 0, "b") + ends(2, "b") + completed(message("a")+`,{"type":"reasoning"},`+message("b")),
-			delta(0, 0, "a") + ends(0, "a") + added(1, `{"type":"reasoning"}`) + done(1, `{"type":"reasoning"}`) + added(2, begun) + delta(2, 0, "b") + extra(2, 0, -1) + ends(2, "b"+plus) + completed(message("a")+`,{"type":"reasoning"},`+message("b"+plus)), "b"},
-		{"of several parts the last one gets it",
+			delta(0, 0, "a") + ends(0, "a") + added(1, `{"type":"reasoning"}`) + done(1, `{"type":"reasoning"}`) + added(2, begun) + delta(2, 0, "b") + extra(2, 0, -1) + ends(2, "b"+plus) + completed(message("a")+`,{"type":"reasoning"},`+message("b"+plus)), "b",
+		},
+		{
+			"of several parts the last one gets it",
 			delta(0, 0, "a") + textDone(0, 0, "a") + partDone(0, 0, "a") + delta(0, 1, "b") + textDone(0, 1, "b") + partDone(0, 1, "b") + done(0, message("a", "b")) + completed(message("a", "b")),
-			delta(0, 0, "a") + textDone(0, 0, "a") + partDone(0, 0, "a") + delta(0, 1, "b") + extra(0, 1, -1) + textDone(0, 1, "b"+plus) + partDone(0, 1, "b"+plus) + done(0, message("a", "b"+plus)) + completed(message("a", "b"+plus)), "b"},
-		{"white space is not the last text",
+			delta(0, 0, "a") + textDone(0, 0, "a") + partDone(0, 0, "a") + delta(0, 1, "b") + extra(0, 1, -1) + textDone(0, 1, "b"+plus) + partDone(0, 1, "b"+plus) + done(0, message("a", "b"+plus)) + completed(message("a", "b"+plus)), "b",
+		},
+		{
+			"white space is not the last text",
 			delta(0, 0, "a") + ends(0, "a") + delta(1, 0, ` \n`) + ends(1, ` \n`) + completed(message("a")+","+message(` \n`)),
-			delta(0, 0, "a") + extra(0, 0, -1) + ends(0, "a"+plus) + delta(1, 0, ` \n`) + ends(1, ` \n`) + completed(message("a"+plus)+","+message(` \n`)), "a"},
-		{"a text without deltas gets no delta",
+			delta(0, 0, "a") + extra(0, 0, -1) + ends(0, "a"+plus) + delta(1, 0, ` \n`) + ends(1, ` \n`) + completed(message("a"+plus)+","+message(` \n`)), "a",
+		},
+		{
+			"a text without deltas gets no delta",
 			added(0, begun) + ends(0, "a") + completed(message("a")),
-			added(0, begun) + ends(0, "a"+plus) + completed(message("a"+plus)), "a"},
+			added(0, begun) + ends(0, "a"+plus) + completed(message("a"+plus)), "a",
+		},
 		{"a text that only its item says", done(0, message("a", "b")) + completed(""), done(0, message("a", "b"+plus)) + completed(""), "b"},
 		{"a text that only the final response says", created() + completed(message("a")), created() + completed(message("a"+plus)), "a"},
 		{"deltas and nothing else", created() + delta(0, 0, "a ") + completed(""), created() + delta(0, 0, "a ") + extra(0, 0, -1) + completed(""), "a "},
-		{"a first text in deltas, a second one in its item only",
+		{
+			"a first text in deltas, a second one in its item only",
 			delta(0, 0, "a") + ends(0, "a") + done(1, message("b")) + completed(message("a")+","+message("b")),
-			delta(0, 0, "a") + ends(0, "a") + done(1, message("b"+plus)) + completed(message("a")+","+message("b"+plus)), "b"},
-		{"an older block goes from all forms, with the white space before it",
+			delta(0, 0, "a") + ends(0, "a") + done(1, message("b"+plus)) + completed(message("a")+","+message("b"+plus)), "b",
+		},
+		{
+			"an older block goes from all forms, with the white space before it",
 			delta(0, 0, `a \n`) + delta(0, 0, `\u003choldfast-`) + ping + delta(0, 0, `record v>x`) + delta(0, 0, `y</holdfast-record>b`) + ends(0, `a \n`+older+`b`) + completed(message(`a \n`+older+`b`)),
-			delta(0, 0, `a`) + delta(0, 0, ``) + ping + delta(0, 0, ``) + delta(0, 0, `b`) + extra(0, 0, -1) + ends(0, `ab`+plus) + completed(message(`ab`+plus)), "ab"},
-		{"an older block in a text that is not the last",
+			delta(0, 0, `a`) + delta(0, 0, ``) + ping + delta(0, 0, ``) + delta(0, 0, `b`) + extra(0, 0, -1) + ends(0, `ab`+plus) + completed(message(`ab`+plus)), "ab",
+		},
+		{
+			"an older block in a text that is not the last",
 			delta(0, 0, `a `+older) + ends(0, `a `+older) + delta(1, 0, "b") + ends(1, "b") + completed(message(`a `+older)+","+message("b")),
-			delta(0, 0, `a`) + ends(0, `a`) + delta(1, 0, "b") + extra(1, 0, -1) + ends(1, "b"+plus) + completed(message(`a`)+","+message("b"+plus)), "b"},
-		{"what only looks like the start of a block passes verbatim",
+			delta(0, 0, `a`) + ends(0, `a`) + delta(1, 0, "b") + extra(1, 0, -1) + ends(1, "b"+plus) + completed(message(`a`)+","+message("b"+plus)), "b",
+		},
+		{
+			"what only looks like the start of a block passes verbatim",
 			delta(0, 0, `a `) + delta(0, 0, `\u003choldfast`) + delta(0, 0, `-rec <hold`) + ends(0, `a <holdfast-rec <hold`) + completed(""),
-			delta(0, 0, `a `) + delta(0, 0, `\u003choldfast`) + delta(0, 0, `-rec <hold`) + extra(0, 0, -1) + ends(0, `a <holdfast-rec <hold`+plus) + completed(""), "a <holdfast-rec <hold"},
-		{"deltas that say less than the done events",
+			delta(0, 0, `a `) + delta(0, 0, `\u003choldfast`) + delta(0, 0, `-rec <hold`) + extra(0, 0, -1) + ends(0, `a <holdfast-rec <hold`+plus) + completed(""), "a <holdfast-rec <hold",
+		},
+		{
+			"deltas that say less than the done events",
 			delta(0, 0, " ") + ends(0, "a") + completed(message("a")),
-			delta(0, 0, " ") + ends(0, "a"+plus) + completed(message("a"+plus)), "a"},
-		{"a second part that ends with its item",
+			delta(0, 0, " ") + ends(0, "a"+plus) + completed(message("a"+plus)), "a",
+		},
+		{
+			"a second part that ends with its item",
 			delta(0, 0, "a") + delta(0, 1, "b") + done(0, message("a", "b")) + completed(""),
-			delta(0, 0, "a") + delta(0, 1, "b") + extra(0, 1, -1) + done(0, message("a", "b"+plus)) + completed(""), "b"},
+			delta(0, 0, "a") + delta(0, 1, "b") + extra(0, 1, -1) + done(0, message("a", "b"+plus)) + completed(""), "b",
+		},
 		{"a text that ends in half a character", delta(0, 0, `a\ud83e`) + completed(""), delta(0, 0, `a\ud83e`) + extra(0, 0, -1) + completed(""), "a\ufffd"},
-		{"annotations and unknown frames pass in order",
+		{
+			"annotations and unknown frames pass in order",
 			delta(0, 0, "a") + frameOf("output_text.annotation.added", `,"output_index":0`) + textDone(0, 0, "a") + frameOf("hologram", "") + completed(message("a")),
-			delta(0, 0, "a") + frameOf("output_text.annotation.added", `,"output_index":0`) + extra(0, 0, -1) + textDone(0, 0, "a"+plus) + frameOf("hologram", "") + completed(message("a"+plus)), "a"},
+			delta(0, 0, "a") + frameOf("output_text.annotation.added", `,"output_index":0`) + extra(0, 0, -1) + textDone(0, 0, "a"+plus) + frameOf("hologram", "") + completed(message("a"+plus)), "a",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -477,8 +522,15 @@ func checkSame(t *testing.T, texts []string, cut, forms int) {
 
 func TestStreamAndBodyArePatchedAlike(t *testing.T) {
 	for _, texts := range [][]string{
-		{"a"}, {"a", "b"}, {"a", " "}, {"", "a", ""}, {" "}, {"a\n\n" + record},
-		{"a " + record + " b", record}, {"<holdfast-record", "x"}, {"grün 🧭 <holdfast-rec", "<<holdfast-record>"},
+		{"a"},
+		{"a", "b"},
+		{"a", " "},
+		{"", "a", ""},
+		{" "},
+		{"a\n\n" + record},
+		{"a " + record + " b", record},
+		{"<holdfast-record", "x"},
+		{"grün 🧭 <holdfast-rec", "<<holdfast-record>"},
 	} {
 		for forms := 1; forms < 16; forms++ {
 			for _, cut := range []int{1, 5} {

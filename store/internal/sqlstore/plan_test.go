@@ -27,7 +27,8 @@ func TestLookupsStartFromTheIndexOfWhatIsLookedUp(t *testing.T) {
 		want        string
 	}{
 		{
-			"anchors, whose rows are not even read", sqlstore.FindTwoAnchors, []any{"x", "y"},
+			"anchors, whose rows are not even read", sqlstore.FindTwoAnchors,
+			[]any{"x", "y"},
 			"SEARCH anchors USING COVERING INDEX anchors_strong (digest=?)",
 		},
 		{"blocks", sqlstore.FindBlock, []any{"x", "y", "z"}, "SEARCH r USING INDEX boundaries_block (block=?)"},
