@@ -1,0 +1,229 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// up is a whole upstream in one line, to be changed by a case.
+const up = `{name="a", protocol="chat", base_url="http://h/v1"}`
+
+func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{
+			"an unknown key suggests the nearest of its table", "\n[limits]\nbodi = \"1MiB\"\n",
+			"f.toml:3: unknown key \"limits.bodi\"\n    bodi = \"1MiB\"\nDid you mean \"body\"?",
+		},
+		{
+			"an unknown table suggests the nearest table", "[compaction_contuinity]\nenabled = true\n",
+			"f.toml:1: unknown key \"compaction_contuinity\"\n    [compaction_contuinity]\nDid you mean \"compaction_continuity\"?",
+		},
+		{
+			"an unknown list suggests the nearest list", "[[upstreams]]\nname = \"a\"\n",
+			"f.toml:1: unknown key \"upstreams\"\n    [[upstreams]]\nDid you mean \"upstream\"?",
+		},
+		{
+			"a key in the wrong table is sent to its own", "[limits]\nttl = \"3h\"\n",
+			"f.toml:2: unknown key \"limits.ttl\"\n    ttl = \"3h\"\nDid you mean compaction_continuity.ttl?",
+		},
+		{
+			"a key that is like no other is told the known ones", "[limits]\nworkers.max = 4\n",
+			"f.toml:2: unknown key \"limits.workers.max\"\n    workers.max = 4\nKnown here are body, in_flight.",
+		},
+		{
+			"a literal key under a wrong name is not repeated", "[[upstream]]\napikey = \"sk-ant-0123456789\"\n",
+			"f.toml:2: unknown key \"upstream.apikey\"\n    apikey = ...\nDid you mean \"api_key\"?",
+		},
+		{
+			"a literal key without quotes is not repeated", "[[upstream]]\napi_key = sk-ant-0123456789\n",
+			"f.toml:2: this is not valid TOML: unexpected character U+0073 's' at start of value\n    api_key = ...",
+		},
+		{
+			"a literal key is refused and not repeated", "[[upstream]]\nname=\"a\"\nprotocol=\"chat\"\nbase_url=\"http://h\"\napi_key=\"sk-ant-0123456789\"\n",
+			"f.toml:5: upstream.api_key must be \"env:NAME\" or \"file:/PATH\" (an absolute path): a key never stands in this file",
+		},
+		{
+			"an empty credential reference is refused", "[[upstream]]\nname=\"a\"\nprotocol=\"chat\"\nbase_url=\"http://h\"\napi_key=\"\"\n",
+			"f.toml:5: upstream.api_key must be \"env:NAME\" or \"file:/PATH\" (an absolute path): a key never stands in this file",
+		},
+		{
+			"text that is not TOML", "[limits\n",
+			"f.toml:1: this is not valid TOML: expected ']' to close table name\n    [limits",
+		},
+		{
+			"a key that stands twice", "[limits]\nbody = 100000\nbody = 200000\n",
+			"f.toml:3: this is not valid TOML: key body is already defined\n    body = 200000",
+		},
+		{
+			"a text where a truth value belongs", "[compaction_continuity]\nenabled = \"yes\"\n",
+			"f.toml:2: compaction_continuity.enabled must be true or false\n    enabled = \"yes\"",
+		},
+		{
+			"a fraction where a whole number belongs", "[compaction_continuity]\nmax_capsule_tokens = 1.5\n",
+			"f.toml:2: compaction_continuity.max_capsule_tokens must be a whole number such as 2500\n    max_capsule_tokens = 1.5",
+		},
+		{
+			"a number in a list of texts", "[[upstream]]\nmodels = [\"a\",\n  3]\n",
+			"f.toml:3: upstream.models must be a list of texts such as [\"claude-*\"]\n    3]",
+		},
+		{
+			"a value where a table belongs", "limits = 3\n",
+			"f.toml:1: limits must be a table: write [limits] above its keys\n    limits = 3",
+		},
+		{
+			"a table where a list belongs", "[upstream]\nname = \"a\"\n",
+			"f.toml:1: upstream must be a list: write [[upstream]] above each entry",
+		},
+		{
+			"a size of the wrong type", "[limits]\nbody = 1.5\n",
+			"f.toml:2: limits.body must be a size such as \"64MiB\", \"64MB\" or a number of bytes",
+		},
+		{
+			"a size in an unknown unit", "[limits]\nbody = \"64 megs\"\n",
+			"f.toml:2: limits.body must be a size such as \"64MiB\", \"64MB\" or a number of bytes",
+		},
+		{"a body limit that is too small", "[limits]\nbody = 65535\n", "f.toml:2: limits.body must be from 64KiB to 2GiB"},
+		{"a body limit that is too large", "[limits]\nbody = \"3GiB\"\n", "f.toml:2: limits.body must be from 64KiB to 2GiB"},
+		{"too much in flight", "[limits]\nin_flight = \"65GiB\"\n", "f.toml:2: limits.in_flight must be from 64KiB to 64GiB"},
+		{
+			"no room for one body", "[limits]\nbody = \"2MiB\"\nin_flight = \"1MiB\"\n",
+			"f.toml:3: limits.in_flight leaves no room for one body: in_flight (1MiB) must be at least body (2MiB)",
+		},
+		{
+			"a body above the default room", "[limits]\nbody = \"1GiB\"\n",
+			"f.toml:2: limits.body leaves no room for one body: in_flight (512MiB) must be at least body (1GiB)",
+		},
+		{"too few tokens", "compaction_continuity.max_capsule_tokens = 199\n", "f.toml:1: compaction_continuity.max_capsule_tokens must be from 200 to 20000"},
+		{"too many tokens", "compaction_continuity.max_capsule_tokens = 20001\n", "f.toml:1: compaction_continuity.max_capsule_tokens must be from 200 to 20000"},
+		{"a duration without a unit", "compaction_continuity.ttl = \"720\"\n", "f.toml:1: compaction_continuity.ttl must be a text such as \"720h\" or \"90m\""},
+		{"a duration that is too short", "compaction_continuity.ttl = \"59m\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\" (ten years)"},
+		{"a duration that is too long", "compaction_continuity.ttl = \"87601h\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\" (ten years)"},
+		{"an unknown fork mode", "compaction_continuity.fork = \"share\"\n", "f.toml:1: compaction_continuity.fork must be \"copy\" or \"empty\""},
+		{
+			"a capsule setting while off", "[compaction_continuity]\nenabled = false\nfork = \"copy\"\n",
+			"f.toml:3: compaction_continuity.fork has no effect while enabled = false. Remove it, or set enabled = true",
+		},
+		{
+			"a nested capsule setting while off", "[compaction_continuity]\nenabled = false\n[compaction_continuity.preserve]\nplan = true\n",
+			"f.toml:4: compaction_continuity.preserve.plan has no effect while enabled = false. Remove it, or set enabled = true",
+		},
+		{
+			"a capsule that would keep nothing", "[compaction_continuity.preserve]\nplan = false\nuser_decisions = false\n",
+			"f.toml:1: compaction_continuity.preserve turns everything off. Write enabled = false in [compaction_continuity] instead",
+		},
+		{"an empty list of upstreams", "upstream = []\n", "f.toml:1: upstream is an empty list and has no effect. Remove it, or list at least one"},
+		{
+			"an upstream without a protocol", "\n[[upstream]]\nname = \"a\"\n",
+			"f.toml:2: this upstream has no protocol. Add one: \"anthropic\", \"chat\", \"responses\" or \"gemini\"",
+		},
+		{
+			"an upstream in a list of one line", "upstream = [" + up + ",\n  {name=\"b\"}]\n",
+			"f.toml:2: this upstream has no protocol. Add one: \"anthropic\", \"chat\", \"responses\" or \"gemini\"",
+		},
+		{
+			"a name that cannot stand in a path", "upstream = [{name=\"a/b\", protocol=\"chat\", base_url=\"http://h\"}]\n",
+			"f.toml:1: upstream.name must be 1 to 64 characters of a-z, 0-9, dot, dash and underscore, since it stands in the path /u/NAME",
+		},
+		{
+			"a name that is taken", "upstream = [" + up + ",\n\n " + up + "]\n",
+			"f.toml:3: upstream.name \"a\" is already the name of the upstream in line 1. Give it another",
+		},
+		{
+			"an unknown protocol", "upstream = [{name=\"a\", protocol=\"openai\", base_url=\"http://h\"}]\n",
+			"f.toml:1: upstream.protocol must be \"anthropic\", \"chat\", \"responses\" or \"gemini\"",
+		},
+		{
+			"an empty list of models", "upstream = [{name=\"a\", protocol=\"chat\", base_url=\"http://h\", models=[]}]\n",
+			"f.toml:1: upstream.models is an empty list and has no effect. Remove it to match all models, or list patterns",
+		},
+		{
+			"an empty model", "upstream = [{name=\"a\", protocol=\"chat\", base_url=\"http://h\", models=[\"\"]}]\n",
+			"f.toml:1: upstream.models must not hold an empty text: it matches no model",
+		},
+		{
+			"a model that an earlier pattern takes", "[[upstream]]\nname=\"a\"\nprotocol=\"chat\"\nbase_url=\"http://h\"\nmodels=[\n\"gpt-*\",\n\"gpt-5*\"]\n",
+			"f.toml:7: upstream.models \"gpt-5*\" has no effect: \"gpt-*\" before it matches the same models. Remove one",
+		},
+		{
+			"a model that an earlier upstream takes", "upstream = [{name=\"a\", protocol=\"chat\", base_url=\"http://h\", models=[\"gpt-*\"]},\n{name=\"b\", protocol=\"chat\", base_url=\"http://h\", models=[\"gpt-5\"]}]\n",
+			"f.toml:2: upstream.models \"gpt-5\" has no effect: \"gpt-*\" of upstream \"a\" comes first. Move this one above it",
+		},
+		{
+			"a model behind an upstream that takes all", "upstream = [" + up + ",\n{name=\"b\", protocol=\"chat\", base_url=\"http://h\", models=[\"gpt-5\"]}]\n",
+			"f.toml:2: upstream.models \"gpt-5\" has no effect: upstream \"a\" comes first and takes all models of its protocol. Move this one above it",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) { wantError(t, c.text, c.want) })
+	}
+}
+
+func TestBaseURLIsWhatTheProvidersSDKTakes(t *testing.T) {
+	const address = `f.toml:1: upstream.base_url must be an http or https address such as "https://api.anthropic.com"`
+	const query = "f.toml:1: upstream.base_url must not hold a query or a fragment: only the path of a call is put behind it"
+	for _, c := range []struct{ name, protocol, url, want string }{
+		{"no scheme", "chat", "api.openai.com/v1", address},
+		{"another scheme", "chat", "ftp://h/v1", address},
+		{"no host", "chat", "https:///v1", address},
+		{"only a port", "chat", "https://:80/v1", address},
+		{"a broken escape with a password in it", "chat", "https://u:sk-secret@h/%zz", address},
+		{"a password", "chat", "https://u:sk-secret@h/v1", "f.toml:1: upstream.base_url must not hold a user or password. Put the credential into api_key"},
+		{"a query", "gemini", "https://h?key=sk-secret", query},
+		{"an empty query", "gemini", "https://h?", query},
+		{"a fragment", "gemini", "https://h/#", query},
+		{
+			"the version that Anthropic's SDK adds", "anthropic", "https://api.anthropic.com/v1/",
+			"f.toml:1: upstream.base_url must not end in /v1, which clients send themselves. Write what the provider's SDK takes, \"https://api.anthropic.com\"",
+		},
+		{
+			"a whole endpoint", "responses", "https://api.openai.com/v1/responses",
+			"f.toml:1: upstream.base_url must not end in /responses, which clients send themselves. Write what the provider's SDK takes, \"https://api.openai.com/v1\"",
+		},
+		{
+			"the version that Gemini's SDK adds", "gemini", "https://h/v1beta",
+			"f.toml:1: upstream.base_url must not end in /v1beta, which clients send themselves. Write what the provider's SDK takes, \"https://h\"",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			wantError(t, `upstream = [{name="a", protocol="`+c.protocol+`", base_url="`+c.url+`"}]`, c.want)
+		})
+	}
+}
+
+func wantError(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := Parse("f.toml", []byte(text))
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	if err.Error() != want || holdfast.CodeOf(err) != holdfast.ErrConfig {
+		t.Errorf("code %s\n got: %s\nwant: %s", holdfast.CodeOf(err), err, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(full)
+	f.Add("upstream = [" + up + "]\nlimits.body = 1e9")
+	f.Add("[[upstream]]\napi_key = \"sk-ant-0123456789\"\n\"\" = 1\n[a.'b.c'.\"d\"]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse("f.toml", []byte(text))
+		if err != nil {
+			if holdfast.CodeOf(err) != holdfast.ErrConfig || !strings.HasPrefix(err.Error(), "f.toml:") {
+				t.Fatalf("code %s: %s", holdfast.CodeOf(err), err)
+			}
+			return
+		}
+		if len(c.Upstreams) == 0 || c.Limits.Body < 64<<10 || c.Limits.InFlight < c.Limits.Body ||
+			c.Continuity.MaxCapsuleTokens < 200 || c.Continuity.TTL < 3600e9 {
+			t.Fatalf("out of range: %+v", c)
+		}
+		names := map[string]bool{}
+		for _, u := range c.Upstreams {
+			if names[u.Name] || u.BaseURL == nil || u.BaseURL.Host == "" || u.BaseURL.User != nil || strings.HasSuffix(u.BaseURL.Path, "/") {
+				t.Fatalf("bad upstream: %+v", u)
+			}
+			names[u.Name] = true
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package upstream
+
+import (
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Set is all upstreams in order of precedence. It is safe for concurrent use.
+type Set struct{ list []*Upstream }
+
+// New makes a set. Names are unique, and every upstream has a Base.
+func New(list []Upstream) *Set {
+	s := &Set{list: make([]*Upstream, len(list))}
+	for i := range list {
+		u := list[i]
+		s.list[i] = &u
+	}
+	return s
+}
+
+// ByName finds an upstream by its name. The error has the code not_found.
+func (s *Set) ByName(name string) (*Upstream, error) {
+	names := make([]string, len(s.list))
+	for i, u := range s.list {
+		if u.Name == name {
+			return u, nil
+		}
+		names[i] = u.Name
+	}
+	return nil, holdfast.Errorf(holdfast.ErrNotFound,
+		"no upstream is named %q. There are: %s. Names come from [[upstream]] in the configuration", name, strings.Join(names, ", "))
+}
+
+// ForModel finds the upstream that serves a model over a protocol: the first
+// with a matching pattern, or without any. A call that names no model, such as
+// a list of models, goes to the first upstream of the protocol. The error has
+// the code not_found.
+func (s *Set) ForModel(p holdfast.Protocol, model string) (*Upstream, error) {
+	spoken := false
+	for _, u := range s.list {
+		if u.Protocol != p {
+			continue
+		}
+		spoken = true
+		if model == "" || u.serves(model) {
+			return u, nil
+		}
+	}
+	if !spoken {
+		return nil, holdfast.Errorf(holdfast.ErrNotFound,
+			"no upstream speaks %s. Add an [[upstream]] with protocol = %q to the configuration", p, p)
+	}
+	return nil, holdfast.Errorf(holdfast.ErrNotFound,
+		"no upstream serves the model %q over %s. Add it to the models of an [[upstream]] with protocol = %q", model, p, p)
+}
+
+func (u *Upstream) serves(model string) bool {
+	for _, pattern := range u.Models {
+		if match(pattern, model) {
+			return true
+		}
+	}
+	return len(u.Models) == 0
+}
+
+// match reports whether the pattern is the whole text, where * stands for any
+// text. After a mismatch only the newest * can give: time is at most the
+// product of both lengths.
+func match(pattern, text string) bool {
+	p, t := 0, 0
+	star, resume := -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			resume++
+			p, t = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
