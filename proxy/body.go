@@ -1,0 +1,123 @@
+package proxy
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// body is a request body, read whole and held once. It is counted in the
+// bytes in flight, and what it was decoded to with it, until the last holder
+// has released it.
+type body struct {
+	p     *Proxy
+	bytes []byte
+	size  int64 // admitted
+	refs  atomic.Int32
+}
+
+// admit reads a request's body within the limits. A nil body without error
+// means that the client left while sending.
+func (p *Proxy) admit(r *http.Request) (*body, error) {
+	tooLarge := func() error {
+		return holdfast.Errorf(holdfast.ErrTooLarge, "the request body is larger than %d bytes; raise limits.body in the configuration", p.cfg.MaxBody)
+	}
+	b := &body{p: p}
+	b.refs.Store(1)
+	if r.ContentLength > p.cfg.MaxBody {
+		return nil, tooLarge()
+	}
+	if r.ContentLength > 0 {
+		if !b.grow(r.ContentLength) {
+			return nil, busy()
+		}
+		b.bytes = make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, b.bytes); err != nil {
+			b.release()
+			return nil, nil
+		}
+		return b, nil
+	}
+	if r.ContentLength == 0 || r.Body == nil {
+		return b, nil
+	}
+	// Length unknown: read in pieces, each admitted before it is read.
+	const piece = 64 << 10
+	buf := make([]byte, piece)
+	for {
+		n, err := r.Body.Read(buf)
+		if n > 0 && !b.grow(int64(n)) {
+			b.release()
+			return nil, busy()
+		}
+		b.bytes = append(b.bytes, buf[:n]...)
+		if int64(len(b.bytes)) > p.cfg.MaxBody {
+			b.release()
+			return nil, tooLarge()
+		}
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			b.release()
+			return nil, nil
+		}
+	}
+}
+
+func busy() error {
+	return holdfast.Errorf(holdfast.ErrBusy, "too many bytes of requests are in flight; try again in a second, or raise limits.in_flight")
+}
+
+// grow admits n more bytes. It is for the goroutine that made b.
+func (b *body) grow(n int64) bool {
+	if b.p.inFlight.Add(n) > b.p.cfg.MaxInFlight {
+		b.p.inFlight.Add(-n)
+		return false
+	}
+	b.size += n
+	return true
+}
+
+// shrink gives n admitted bytes back.
+func (b *body) shrink(n int64) {
+	b.p.inFlight.Add(-n)
+	b.size -= n
+}
+
+// retain adds a holder.
+func (b *body) retain() { b.refs.Add(1) }
+
+// release gives one hold up; the last one frees the bytes.
+func (b *body) release() {
+	if b.refs.Add(-1) == 0 {
+		b.p.inFlight.Add(-b.size)
+		b.bytes = nil
+	}
+}
+
+// reader makes a body for the transport, which closes it when it has sent it
+// or given up. raw is b's own bytes or an altered copy.
+func (b *body) reader(raw []byte) io.ReadCloser {
+	if len(raw) == 0 {
+		return http.NoBody
+	}
+	b.retain()
+	return &bodyReader{Reader: bytes.NewReader(raw), b: b}
+}
+
+type bodyReader struct {
+	*bytes.Reader
+	b      *body
+	closed atomic.Bool
+}
+
+func (r *bodyReader) Close() error {
+	if !r.closed.Swap(true) {
+		r.b.release()
+	}
+	return nil
+}

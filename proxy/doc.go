@@ -1,0 +1,38 @@
+// Package proxy is HTTP in, HTTP out: it routes, reads, forwards and tees, and
+// patches bytes in the two places where continuity needs it. Handlers stay
+// thin: what a request means is the engine's business, what bytes mean is the
+// wire packages'.
+//
+// # Laws
+//
+//   - What is not changed passes unchanged: body bytes, unknown fields, header
+//     values and their order within a name, status, trailers. Hop-by-hop headers
+//     (RFC 9110, 7.6.1) are removed. net/http writes header names in canonical
+//     case; their case carries no meaning.
+//   - A body is read whole before the call, held once, and released at the first
+//     byte of the answer. Bodies are admitted by bytes: 413 above Limits.Body, 429
+//     with Retry-After above Limits.InFlight.
+//   - An answer is flushed as it comes. A break of the upstream is a break for
+//     the client, never a made-up end. A client that leaves cancels the call.
+//   - No call is repeated, save one: a request that Holdfast itself altered and
+//     that the upstream refused with 400 or 413 before the first byte is sent once
+//     more as the client wrote it.
+//   - Whatever fails inside (an unreadable body, a panic) leaves the traffic as
+//     it was; it is counted and logged without content.
+//   - Only loopback: a request whose Host names another machine is refused, so
+//     that no web page reaches the proxy under a name of its own.
+//
+// # Paths
+//
+// /u/NAME/... chooses an upstream by name, /r/RUN/... names a session; both
+// combine in any order. /healthz and /metrics are the proxy's own. Every other
+// path goes to the upstream of its protocol.
+//
+// A WebSocket upgrade is answered with 426; clients then go on over POST.
+//
+// # HTTP status of the proxy's own answers
+//
+// 403 forbidden Host or Origin, 404 no such upstream or no protocol for the path,
+// 413 body too large, 426 WebSocket, 429 too many bytes in flight, 502 upstream
+// unreachable (with its name). Each has a JSON body in the form of the protocol.
+package proxy

@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/sse"
+	"github.com/holdfast-dev/holdfast/wire/anthropic"
+	"github.com/holdfast-dev/holdfast/wire/responses"
+)
+
+// format is one wire format that continuity reads and patches.
+type format struct {
+	reader     reader
+	writer     writer
+	newStream  func(keep func(tool string) bool) stream
+	newPatcher func(block string) patcher
+}
+
+type reader interface {
+	engine.Codec
+	Scan(body []byte) (holdfast.Request, error)
+}
+
+type writer interface {
+	InsertBlock(body []byte, r holdfast.Request, at int, text string) ([]byte, error)
+	ReadBody(body []byte) (holdfast.Answer, error)
+	PatchBody(body []byte, block string) (patched []byte, summary holdfast.Digest, ok bool)
+}
+
+// stream reads a streaming answer.
+type stream interface {
+	Event(sse.Event)
+	Terminal() bool
+	Answer() holdfast.Answer
+}
+
+// patcher patches a streaming answer at a boundary.
+type patcher interface {
+	Event(e sse.Event, emit func(raw []byte)) (terminal bool)
+	Terminal() []byte
+	Flush(emit func(raw []byte))
+	Patched() bool
+	Summary() holdfast.Digest
+}
+
+// formats are the wire formats of the agents that continuity supports.
+var formats = map[holdfast.Protocol]format{
+	holdfast.Anthropic: {
+		reader: anthropic.Codec{}, writer: anthropic.Codec{},
+		newStream:  func(keep func(string) bool) stream { return anthropic.NewStream(keep) },
+		newPatcher: func(block string) patcher { return anthropic.NewPatcher(block) },
+	},
+	holdfast.Responses: {
+		reader: responses.Codec{}, writer: responses.Codec{},
+		newStream:  func(keep func(string) bool) stream { return responses.NewStream(keep) },
+		newPatcher: func(block string) patcher { return responses.NewPatcher(block) },
+	},
+}

@@ -1,0 +1,265 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/upstream"
+)
+
+// Config is what a person can set.
+type Config struct {
+	// MaxBody and MaxInFlight bound request bodies, in bytes.
+	MaxBody, MaxInFlight int64
+}
+
+// Coordinator is the engine, as far as the proxy needs it.
+type Coordinator interface {
+	Begin(ctx context.Context, codec engine.Codec, in engine.Inbound) *engine.Attempt
+}
+
+// Proxy is the HTTP handler. Safe for concurrent use.
+type Proxy struct {
+	cfg       Config
+	upstreams *upstream.Set
+	transport http.RoundTripper
+	engine    Coordinator // nil: continuity is off, everything passes
+	log       *slog.Logger
+	metrics   *metrics
+	scrape    http.Handler
+	inFlight  atomic.Int64
+}
+
+// New makes a proxy. With a nil engine it forwards and nothing else.
+func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, eng Coordinator, log *slog.Logger, reg *prometheus.Registry) *Proxy {
+	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, engine: eng, log: log}
+	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
+	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+	return p
+}
+
+// ServeHTTP answers one request.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !loopbackHost(r.Host) {
+		p.refuse(w, "", holdfast.Errorf(holdfast.ErrForbidden,
+			"the Host header names %q; this server answers to loopback names only. Use http://127.0.0.1 or http://localhost as the base URL", r.Host))
+		return
+	}
+	switch r.URL.Path {
+	case "/healthz":
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, "{\"status\":\"ok\"}\n") //nolint:errcheck // the client has left
+		return
+	case "/metrics":
+		p.scrape.ServeHTTP(w, r)
+		return
+	}
+	rt, err := p.route(r)
+	if err != nil {
+		p.refuse(w, rt.protocol, err)
+		return
+	}
+	if isUpgrade(r) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "HTTP/1.1")
+		p.refuseStatus(w, rt.protocol, http.StatusUpgradeRequired, "websocket", "this server speaks HTTP: send the request with POST")
+		return
+	}
+	body, err := p.admit(r)
+	if err != nil {
+		if holdfast.CodeOf(err) == holdfast.ErrBusy {
+			w.Header().Set("Retry-After", "1")
+		}
+		p.refuse(w, rt.protocol, err)
+		return
+	}
+	x := &exchange{p: p, w: w, r: r, rt: rt, body: body}
+	if body == nil {
+		x.broken("client_left") // an answer would be one to half a request
+	}
+	x.run()
+}
+
+// route is where a request goes.
+type route struct {
+	up       *upstream.Upstream
+	protocol holdfast.Protocol
+	run      string
+	path     string   // without our prefixes
+	url      *url.URL // the same as a URL, query kept
+	readable bool     // a path whose body is a conversation
+}
+
+// route finds the upstream of a request.
+func (p *Proxy) route(r *http.Request) (rt route, err error) {
+	path, name := r.URL.EscapedPath(), ""
+	for {
+		rest, value, key := prefix(path)
+		if key == "" {
+			break
+		}
+		if key == "u" {
+			name = value
+		} else {
+			rt.run = value
+		}
+		path = rest
+	}
+	rt.path = path
+	rt.url = &url.URL{RawPath: path, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
+	if rt.url.Path, err = url.PathUnescape(path); err != nil {
+		return rt, holdfast.Errorf(holdfast.ErrUsage, "the path %q is not validly escaped", path)
+	}
+	if name != "" {
+		if rt.up, err = p.upstreams.ByName(name); err != nil {
+			return rt, err
+		}
+		rt.protocol = rt.up.Protocol
+		_, rt.readable = protocolOf(path)
+		return rt, nil
+	}
+	rt.protocol, rt.readable = protocolOf(path)
+	if rt.protocol == "" {
+		rt.protocol = p.protocolByHeader(r)
+	}
+	if rt.protocol == "" {
+		return rt, holdfast.Errorf(holdfast.ErrNotFound,
+			"no upstream for %s %q: the path belongs to no known protocol. Name the upstream in the path: /u/NAME%s", r.Method, path, path)
+	}
+	return rt, nil // the upstream follows once the model is known
+}
+
+// prefix cuts /u/VALUE or /r/VALUE off a path; key is "" when it has neither.
+func prefix(path string) (rest, value, key string) {
+	for _, k := range [...]string{"u", "r"} {
+		tail, ok := strings.CutPrefix(path, "/"+k+"/")
+		if !ok {
+			continue
+		}
+		v, rest, _ := strings.Cut(tail, "/")
+		if unescaped, err := url.PathUnescape(v); err == nil && v != "" {
+			return "/" + rest, unescaped, k
+		}
+	}
+	return path, "", ""
+}
+
+// protocolOf tells the protocol of a path, and whether its body is (or asks
+// about) a conversation.
+func protocolOf(path string) (p holdfast.Protocol, readable bool) {
+	switch {
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/messages/count_tokens"):
+		return holdfast.Anthropic, true
+	case strings.HasSuffix(path, "/responses"), strings.HasSuffix(path, "/responses/compact"):
+		return holdfast.Responses, true
+	case strings.HasSuffix(path, "/chat/completions"):
+		return holdfast.Chat, true
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"), strings.Contains(path, ":generateContent"),
+		strings.Contains(path, ":streamGenerateContent"), strings.Contains(path, ":countTokens"):
+		return holdfast.Gemini, true
+	case strings.Contains(path, "/messages/"), path == "/", strings.HasPrefix(path, "/api/"):
+		return holdfast.Anthropic, false // batches; the probes of claude-code
+	case strings.Contains(path, "/responses/"):
+		return holdfast.Responses, false
+	case strings.Contains(path, "/chat/"):
+		return holdfast.Chat, false
+	}
+	return "", false
+}
+
+// protocolByHeader tells whose client asks for a path that all providers have,
+// such as /v1/models. A bearer token says OpenAI's, whose two protocols share
+// these paths.
+func (p *Proxy) protocolByHeader(r *http.Request) holdfast.Protocol {
+	switch {
+	case r.Header.Get("Anthropic-Version") != "":
+		return holdfast.Anthropic
+	case r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Has("key"):
+		return holdfast.Gemini
+	case r.Header.Get("X-Api-Key") != "":
+		return holdfast.Anthropic
+	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "):
+		if _, err := p.upstreams.ForModel(holdfast.Responses, ""); err != nil {
+			return holdfast.Chat
+		}
+		return holdfast.Responses
+	}
+	return ""
+}
+
+// loopbackHost accepts the names and addresses of this machine itself.
+func loopbackHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.Trim(strings.ToLower(host), "[]"), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// foreignOrigin holds for web pages that are not served by this machine, and for
+// those that hide where they come from ("null"). The schemes of editors and
+// desktop programs are no web pages.
+func foreignOrigin(origin string) bool {
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" {
+		return true
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && !loopbackHost(u.Host)
+}
+
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// refuse answers a request that does not go to an upstream.
+func (p *Proxy) refuse(w http.ResponseWriter, proto holdfast.Protocol, err error) {
+	code := holdfast.CodeOf(err)
+	p.refuseStatus(w, proto, code.HTTPStatus(), string(code), err.Error())
+}
+
+func (p *Proxy) refuseStatus(w http.ResponseWriter, proto holdfast.Protocol, status int, code, message string) {
+	p.metrics.refused.WithLabelValues(code).Inc()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(errorBody(proto, status, code, "holdfast: "+message)) //nolint:errcheck // the client has left
+}
+
+// guarded runs f and turns a panic into a counted, content-free log line; ok is
+// false then. The panic value may hold text of a session, so it is not logged.
+func (p *Proxy) guarded(where string, f func()) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			ok = false
+			p.metrics.panics.WithLabelValues(where).Inc()
+			p.log.Error("defect: the request passes unchanged", "where", where, "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+	return true
+}
