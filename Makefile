@@ -1,0 +1,61 @@
+# make         builds bin/holdfast
+# make help    lists the targets
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZ    ?= 10s
+# The tools are pinned in a file of their own, so that the product's go.mod
+# holds the product's dependencies only.
+TOOLS   := -modfile=tools/tools.mod
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test check format vet lint vuln bench agents fuzz clean help
+
+build: ## bin/holdfast
+	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+
+demo: build ## show what survives a compaction, without and with Holdfast
+	bin/holdfast demo
+
+test: ## all tests, with the race detector
+	$(GO) test -race -timeout 10m ./...
+
+check: format vet lint vuln ## everything that reads the code
+
+format:
+	@files=$$($(GO) tool $(TOOLS) gofumpt -l .); \
+	test -z "$$files" || { echo "not in the form of gofumpt (run: go tool $(TOOLS) gofumpt -w .):"; echo "$$files"; exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+lint:
+	$(GO) tool $(TOOLS) golangci-lint run ./...
+
+# Status 3 means findings. Those in a module fail the check; those in the
+# standard library depend on the machine's Go and are only shown.
+vuln:
+	@$(GO) mod download $(TOOLS) golang.org/x/vulndb
+	@db=$$($(GO) list -m $(TOOLS) -f '{{.Dir}}' golang.org/x/vulndb); status=0; \
+	report=$$($(GO) tool $(TOOLS) govulncheck -db "file://$$db/data/osv" ./...) || status=$$?; \
+	case $$status in 0) ;; 3) echo "$$report" | grep -E '^(Vulnerability|  Module|  Standard|    Found|    Fixed|Your code)' ;; *) exit $$status ;; esac; \
+	! echo "$$report" | grep -q '^  Module:'
+
+bench: ## measure what the proxy costs
+	$(GO) run ./tools/bench
+
+agents: ## run real agents through the proxy
+	$(GO) run ./tools/agents
+
+fuzz: ## every fuzz target, for FUZZ=10s each
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | sed 's/^func //'); do \
+			echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$dir || exit 1; \
+		done; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin
+
+help:
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10

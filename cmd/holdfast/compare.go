@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// entry is one line of a capsule, for comparing two.
+type entry struct {
+	// Kind is plan, plan_text, step, removed, approved, proposal,
+	// proposal_text or decision.
+	Kind string `json:"kind"`
+	// Ref tells the same thing in two revisions; "" for lines of text.
+	Ref    string `json:"ref,omitempty"`
+	Text   string `json:"text,omitempty"`
+	Status string `json:"status,omitempty"`
+}
+
+// change is one difference: an entry that came, went, or became another.
+type change struct {
+	Before *entry `json:"before,omitempty"`
+	After  *entry `json:"after,omitempty"`
+}
+
+// entries lists a capsule line by line.
+func entries(c *holdfast.Capsule) (list []entry) {
+	lines := func(kind, text string) {
+		for row := range strings.Lines(text) {
+			list = append(list, entry{Kind: kind, Text: strings.TrimRight(row, "\n")})
+		}
+	}
+	if p := c.Plan; p != nil {
+		list = append(list, entry{Kind: "plan", Ref: "plan", Status: string(p.Status)})
+		lines("plan_text", p.Text)
+		for _, s := range p.Steps {
+			list = append(list, entry{Kind: "step", Ref: cmp.Or(s.Ref, s.Text), Text: s.Text, Status: string(s.Status)})
+		}
+		for _, name := range p.Removed {
+			list = append(list, entry{Kind: "removed", Text: name})
+		}
+		lines("approved", p.Approved)
+	}
+	if p := c.Proposal; p != nil {
+		list = append(list, entry{Kind: "proposal", Ref: "proposal", Status: string(p.Status), Text: p.Reason})
+		lines("proposal_text", p.Text)
+	}
+	for _, d := range c.Decisions {
+		list = append(list, entry{Kind: "decision", Ref: d.ID, Text: d.Subject + ": " + d.Statement, Status: string(d.Status)})
+	}
+	return list
+}
+
+// text is an entry in one harmless line.
+func (e entry) text() string {
+	text := line(e.Text)
+	switch e.Kind {
+	case "plan":
+		return "plan " + line(e.Status)
+	case "step":
+		return box(holdfast.StepStatus(e.Status)) + text
+	case "removed":
+		return "removed step: " + text
+	case "proposal":
+		if text != "" {
+			return "proposal " + line(e.Status) + ": " + text
+		}
+		return "proposal " + line(e.Status)
+	case "decision":
+		if e.Status != string(holdfast.FactActive) {
+			text += " (" + line(e.Status) + ")"
+		}
+		return "decision " + text
+	}
+	return "| " + text
+}
+
+// key is what an entry keeps while it changes.
+func (e entry) key() string { return e.Kind + "\x00" + cmp.Or(e.Ref, e.Text) }
+
+// compare lists what changed from one capsule to another, in the order in which
+// it stands there. An entry that moved is paired with itself, where it was.
+func compare(from, to *holdfast.Capsule) []change {
+	list := []change{}
+	gone := map[string][]int{} // where in list an entry of a key was removed
+	for _, c := range align(entries(from), entries(to)) {
+		switch {
+		case c.Before == nil || c.After == nil:
+			if c.After == nil {
+				gone[c.Before.key()] = append(gone[c.Before.key()], len(list))
+			}
+			list = append(list, c)
+		case *c.Before != *c.After:
+			list = append(list, c)
+		}
+	}
+	for i, c := range list {
+		if c.Before != nil {
+			continue
+		}
+		if at := gone[c.After.key()]; len(at) > 0 {
+			list[at[0]].After, list[i].After = c.After, nil
+			gone[c.After.key()] = at[1:]
+		}
+	}
+	return slices.DeleteFunc(list, func(c change) bool { return c == change{} })
+}
+
+// align pairs the entries of a and b by the longest common subsequence of their
+// keys; what has no partner stands alone. Capsules are bounded, and so is the
+// table.
+func align(a, b []entry) (pairs []change) {
+	longest := make([][]int, len(a)+1)
+	for i := range longest {
+		longest[i] = make([]int, len(b)+1)
+	}
+	keysOfA, keysOfB := keysOf(a), keysOf(b)
+	same := func(i, j int) bool { return keysOfA[i] == keysOfB[j] }
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if same(i, j) {
+				longest[i][j] = longest[i+1][j+1] + 1
+			} else {
+				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && same(i, j):
+			pairs = append(pairs, change{&a[i], &b[j]})
+			i++
+			j++
+		case j == len(b) || i < len(a) && longest[i+1][j] >= longest[i][j+1]:
+			pairs = append(pairs, change{Before: &a[i]})
+			i++
+		default:
+			pairs = append(pairs, change{After: &b[j]})
+			j++
+		}
+	}
+	return pairs
+}
+
+func keysOf(list []entry) []string {
+	keys := make([]string, len(list))
+	for i, e := range list {
+		keys[i] = e.key()
+	}
+	return keys
+}
+
+// summarise tells changes in one line.
+func summarise(changes []change) string {
+	var parts []string
+	added, dropped, moved, rewritten := 0, 0, 0, false
+	for _, c := range changes {
+		e := c.After
+		if e == nil {
+			e = c.Before
+		}
+		text := line(e.Text)
+		switch {
+		case c.Before != nil && c.After != nil && *c.Before == *c.After:
+			if e.Kind == "step" {
+				moved++
+			}
+		case e.Kind == "plan" && c.After == nil:
+			parts = append(parts, "plan dropped")
+		case e.Kind == "plan":
+			parts = append(parts, "plan "+line(e.Status))
+		case e.Kind == "step" && c.Before == nil:
+			added++
+		case e.Kind == "step" && c.After == nil:
+			dropped++
+		case e.Kind == "step" && c.Before.Status == c.After.Status:
+			parts = append(parts, "step reworded: "+text)
+		case e.Kind == "step":
+			parts = append(parts, strings.ReplaceAll(line(e.Status), "_", " ")+": "+text)
+		case e.Kind == "proposal" && c.After == nil:
+			parts = append(parts, "proposal dropped")
+		case e.Kind == "proposal":
+			parts = append(parts, e.text())
+		case e.Kind == "decision" && c.After == nil:
+			parts = append(parts, "decision dropped: "+text)
+		case e.Kind == "decision":
+			parts = append(parts, e.text())
+		default:
+			rewritten = true
+		}
+	}
+	for _, n := range []struct {
+		count int
+		what  string
+	}{{added, "added"}, {dropped, "removed"}, {moved, "moved"}} {
+		if n.count > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", count(n.count, "step", "steps"), n.what))
+		}
+	}
+	if len(parts) == 0 && rewritten {
+		parts = append(parts, "text changed")
+	}
+	if len(parts) == 0 {
+		return "order changed"
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/eval"
+)
+
+// asProgram makes the test binary behave as the program itself, so that a test
+// can kill it.
+const asProgram = "HOLDFAST_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// killed is a server process over one data directory that is killed without
+// warning and started again.
+type killed struct {
+	t       *testing.T
+	args    []string
+	process *exec.Cmd
+	host    string
+	kills   int
+	when    func(n int, body string) bool
+	n       int
+}
+
+func (k *killed) start() {
+	k.t.Helper()
+	k.process = exec.Command(os.Args[0], k.args...)
+	k.process.Env = append(os.Environ(), asProgram+"=1")
+	out, err := k.process.StdoutPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := k.process.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		k.t.Fatalf("the server did not start: %v", err)
+	}
+	var started struct {
+		Listening string `json:"listening"`
+	}
+	if err := json.Unmarshal(line, &started); err != nil {
+		k.t.Fatalf("the line %q: %v", line, err)
+	}
+	k.host = strings.TrimPrefix(started.Listening, "http://")
+}
+
+func (k *killed) kill() {
+	k.t.Helper()
+	if err := k.process.Process.Kill(); err != nil {
+		k.t.Fatal(err)
+	}
+	_ = k.process.Wait() // it was killed, so this is an error
+	k.kills++
+}
+
+// RoundTrip sends a request to the process of the day.
+func (k *killed) RoundTrip(r *http.Request) (*http.Response, error) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if k.when(k.n, string(raw)) {
+		k.kill()
+		k.start()
+	}
+	k.n++
+	r = r.Clone(r.Context())
+	r.URL.Host = k.host
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func isCompaction(body string) bool {
+	return strings.Contains(body, "TEXT ONLY") || strings.Contains(body, "CONTEXT CHECKPOINT COMPACTION") || strings.Contains(body, `"compaction_trigger"`)
+}
+
+// TestThePlanSurvivesKill9 kills the server with the scripted session under
+// way: between harvest and boundary, and right behind the boundary.
+func TestThePlanSurvivesKill9(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		when func(before *bool) func(n int, body string) bool
+	}{
+		{"between harvest and boundary", func(*bool) func(int, string) bool {
+			return func(_ int, body string) bool { return isCompaction(body) }
+		}},
+		{"between boundary and the next request", func(before *bool) func(int, string) bool {
+			return func(_ int, body string) bool {
+				kill := *before && !isCompaction(body)
+				*before = isCompaction(body)
+				return kill
+			}
+		}},
+		{"before every third request", func(*bool) func(int, string) bool {
+			return func(n int, _ string) bool { return n%3 == 2 }
+		}},
+	} {
+		for _, s := range eval.Scenarios() {
+			t.Run(tt.name+", "+s.Name, func(t *testing.T) {
+				up := eval.NewUpstream(eval.Config{Seed: t.Name(), Turn: s.Script()})
+				server := httptest.NewServer(up)
+				defer server.Close()
+				dir := t.TempDir()
+				config := filepath.Join(dir, "config.toml")
+				text := fmt.Sprintf("[[upstream]]\nname = \"a\"\nprotocol = \"anthropic\"\nbase_url = %q\n\n[[upstream]]\nname = \"r\"\nprotocol = \"responses\"\nbase_url = %q\n",
+					server.URL, server.URL+"/v1")
+				if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				before := false
+				k := &killed{
+					t: t, when: tt.when(&before),
+					args: []string{"--json", "--config", config, "--data", filepath.Join(dir, "data"), "serve", "--listen", "127.0.0.1:0"},
+				}
+				k.start()
+				defer k.kill()
+				if err := s.Run(context.Background(), &http.Client{Transport: k}, "http://localhost", t.Name()); err != nil {
+					t.Fatal(err)
+				}
+				if k.kills < 3 {
+					t.Errorf("killed %d times only", k.kills)
+				}
+				epochs, err := eval.JudgeEpochs(up.Requests(), s.Plans())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range epochs {
+					if !e.Survived() {
+						t.Errorf("after compaction %d the plan is not there, in order, once, in every request: %+v", e.Compaction, e.Requests)
+					}
+				}
+			})
+		}
+	}
+}

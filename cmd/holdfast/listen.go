@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// shutdownLimit is how long calls that are under way may take once the server
+// was told to stop.
+const shutdownLimit = 10 * time.Second
+
+// openListener opens the address of --listen. Only the loopback interface is
+// allowed: without keys, whoever reaches the port can read every session.
+func openListener(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, holdfast.Errorf(holdfast.ErrUsage, "--listen %s is no address. Write HOST:PORT such as 127.0.0.1:4141", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, holdfast.Errorf(holdfast.ErrUsage,
+			"--listen %s would open Holdfast to other machines, which this version cannot guard. Use a loopback address such as 127.0.0.1:4141", address)
+	}
+	ln, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, holdfast.Errorf(holdfast.ErrConflict,
+			"%s is taken, perhaps by another holdfast serve. Stop that one, or choose another port: holdfast serve --listen 127.0.0.1:0 takes any that is free", address)
+	case err != nil:
+		return nil, holdfast.Errorf(holdfast.ErrUnavailable, "cannot listen on %s: %w. Choose another address with --listen", address, err)
+	}
+	return ln, nil
+}
+
+// serveOn answers on ln until ctx ends. Then it takes no more calls, lets those
+// under way finish for at most limit, cuts off the rest and returns.
+func serveOn(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, limit time.Duration) error {
+	srv := &http.Server{
+		Handler: h,
+		// A body may take as long as its client needs, a header may not.
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the server stopped: %w", err)
+	case <-ctx.Done():
+	}
+	hard, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := srv.Shutdown(hard)
+	if err != nil {
+		err = nil
+	}
+	if served := <-failed; err == nil && !errors.Is(served, http.ErrServerClosed) {
+		err = served
+	}
+	if err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the server could not be stopped in order: %w", err)
+	}
+	return nil
+}
+
+// announce says where the server listens, and on a terminal how an agent is
+// pointed at it.
+func (a *app) announce(address net.Addr) error {
+	base := "http://" + address.String()
+	switch {
+	case a.json:
+		return a.print(fmt.Sprintf("{\"listening\":%q}\n", base))
+	case !a.terminal:
+		return a.print("listening on " + base + "\n")
+	}
+	return a.print(strings.ReplaceAll(`listening on {}
+
+Point an agent at it:
+  Claude Code
+    ANTHROPIC_BASE_URL={} claude
+  Codex
+    codex -c openai_base_url={}/v1
+  Gemini CLI
+    GOOGLE_GEMINI_BASE_URL={} gemini
+  others
+    OPENAI_BASE_URL={}/v1
+
+Stop with Ctrl-C.
+`, "{}", base))
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"charm.land/fang/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// app is what the commands share. The world is given to it, so that a test can
+// give another.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	terminal bool // a person can answer and read
+	width    int  // columns of out; 0: no limit
+	now      func() time.Time
+	version  string
+	open     func(path string) (store.Keeper, io.Closer, error)
+
+	// The global flags.
+	config string
+	data   string
+	json   bool
+}
+
+// run executes one command line and returns the exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		a.styled(ctx, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+	})
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var own *holdfast.Error
+	if !errors.As(err, &own) {
+		// Commands return errors with a code, so this one is of the parser.
+		own = holdfast.Errorf(holdfast.ErrUsage, "%w", err)
+	}
+	a.writeError(own)
+	return own.Code.ExitStatus()
+}
+
+// styled shows help by fang. Commands are not run by it: where one fails, fang
+// asks the terminal for its colours before the error is said.
+func (a *app) styled(ctx context.Context, args ...string) {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	// What was asked for is a page of text; it cannot fail.
+	_ = fang.Execute(ctx, root, fang.WithVersion(a.version))
+}
+
+func (a *app) writeError(err *holdfast.Error) {
+	if a.json {
+		_ = writeJSON(a.err, map[string]any{"error": map[string]string{"code": string(err.Code), "message": err.Message}})
+		return
+	}
+	_, _ = fmt.Fprintf(a.err, "holdfast: %s\n", clean(err.Message))
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Keep the plan of a coding agent through context compaction",
+		Long: "Holdfast is a local proxy for coding agents. Traffic passes byte for byte; the plan,\n" +
+			"its progress and the user's decisions are kept and carried through every compaction.",
+		Example: "  # Start the proxy, then point an agent at it\n" +
+			"  holdfast serve\n" +
+			"  ANTHROPIC_BASE_URL=http://127.0.0.1:4141 claude\n\n" +
+			"  # What is kept of the newest session\n" +
+			"  holdfast capsule show last",
+		Version:       a.version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.config, "config", "", "configuration file (default: holdfast/config.toml in ~/.config)")
+	flags.StringVar(&a.data, "data", "", "data directory (default: holdfast in ~/.local/share)")
+	flags.BoolVar(&a.json, "json", false, "write JSON")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.versionCommand(), demoCommand(a.scratchProxy))
+	group(root)
+	return root
+}
+
+// group makes a command that only holds others: alone it shows its help, with
+// an unknown name it fails.
+func group(c *cobra.Command) *cobra.Command {
+	c.SuggestionsMinimumDistance = 2
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		near := ""
+		if list := cmd.SuggestionsFor(args[0]); len(list) > 0 {
+			near = fmt.Sprintf(" Did you mean %s?", strings.Join(list, " or "))
+		}
+		return holdfast.Errorf(holdfast.ErrUsage, "there is no command %q.%s See %s --help", cmd.CommandPath()+" "+args[0], near, cmd.CommandPath())
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return c
+}
+
+// arguments accepts from low to high arguments; form is how they are written.
+func arguments(low, high int, form string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= low && len(args) <= high {
+			return nil
+		}
+		return holdfast.Errorf(holdfast.ErrUsage, "write it as: %s", strings.TrimSpace(cmd.CommandPath()+" "+form))
+	}
+}
+
+// dataFile is the path of the database.
+func (a *app) dataFile() (string, error) {
+	dir := a.data
+	if dir == "" {
+		var err error
+		if dir, err = config.DefaultDataDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "holdfast.db"), nil
+}
+
+// withStore runs do with the store of the data directory.
+func (a *app) withStore(do func(store.Keeper) error) (err error) {
+	path, err := a.dataFile()
+	if err != nil {
+		return err
+	}
+	keeper, closer, err := a.open(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := closer.Close(); err == nil && closed != nil {
+			err = holdfast.Errorf(holdfast.ErrUnavailable, "the database %s could not be closed: %w", path, closed)
+		}
+	}()
+	return do(keeper)
+}
+
+// print writes text that is already harmless.
+func (a *app) print(text string) error {
+	if _, err := io.WriteString(a.out, text); err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the output cannot be written: %w", err)
+	}
+	return nil
+}
+
+// printJSON writes one indented JSON document to the output.
+func (a *app) printJSON(v any) error {
+	var b strings.Builder
+	if err := writeJSON(&b, v); err != nil {
+		return holdfast.Errorf(holdfast.ErrInternal, "the result cannot be written as JSON: %w", err)
+	}
+	return a.print(b.String())
+}
+
+func writeJSON(w io.Writer, v any) error {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escapeJSON(b.String()))
+	return err
+}

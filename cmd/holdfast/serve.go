@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/store/sqlite"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var address string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the proxy",
+		Long: "Runs the proxy until it is interrupted. Calls that are under way then have ten seconds\n" +
+			"to finish. With --json one JSON line tells the address; the log goes to standard error.",
+		Example: "  holdfast serve\n" +
+			"  holdfast serve --listen 127.0.0.1:0\n" +
+			"  holdfast serve --config work.toml --data /var/tmp/holdfast",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), address) },
+	}
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:4141", "address to listen on, loopback only; port 0 takes any that is free")
+	return c
+}
+
+// runServe serves until ctx ends. What was opened first is closed last.
+func (a *app) runServe(ctx context.Context, address string) (err error) {
+	cfg, err := config.Load(a.config)
+	if err != nil {
+		return err
+	}
+	path, err := a.dataFile()
+	if err != nil {
+		return err
+	}
+	ln, err := openListener(address)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	st, err := sqlite.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed(st, path)) }()
+	log := newLog(a.err, a.json)
+	s, err := newStack(cfg, st, log, a.now)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := a.announce(ln.Addr()); err != nil {
+		return err
+	}
+	return serveOn(ctx, ln, s.handler, log, shutdownLimit)
+}
+
+func closed(c io.Closer, path string) error {
+	if err := c.Close(); err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the database %s could not be closed: %w", path, err)
+	}
+	return nil
+}
+
+func newLog(w io.Writer, asJSON bool) *slog.Logger {
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/proxy"
+	"github.com/holdfast-dev/holdfast/store"
+	"github.com/holdfast-dev/holdfast/upstream"
+)
+
+// stack is all that answers a call, over one store.
+type stack struct {
+	handler   http.Handler
+	transport *http.Transport
+	engine    *engine.Engine // nil where continuity is off
+}
+
+// newStack puts the rooms together. The store stays the caller's to close.
+func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() time.Time) (*stack, error) {
+	ups, err := upstreams(cfg.Upstreams)
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{transport: upstream.NewTransport()}
+	reg := prometheus.NewRegistry()
+	var coordinator proxy.Coordinator
+	if c := cfg.Continuity; c.Enabled {
+		s.engine = engine.New(st, engine.Config{
+			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions},
+			MaxCapsuleTokens: c.MaxCapsuleTokens,
+			CopyOnFork:       c.Fork == config.ForkCopy,
+			TTL:              c.TTL,
+		}, log, engine.NewMetrics(reg), now)
+		coordinator = s.engine
+	}
+	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight}
+	s.handler = proxy.New(limits, ups, s.transport, coordinator, log, reg)
+	return s, nil
+}
+
+// close writes what is queued; no call may be under way.
+func (s *stack) close() error {
+	s.transport.CloseIdleConnections()
+	if s.engine == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
+	if err := s.engine.Close(ctx); err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "not all of the latest plan changes could be written: %w", err)
+	}
+	return nil
+}
+
+// upstreams makes the routing set and reads the credentials.
+func upstreams(list []config.Upstream) (*upstream.Set, error) {
+	ups := make([]upstream.Upstream, len(list))
+	for i, u := range list {
+		key, err := u.APIKey.Read()
+		if err != nil {
+			return nil, holdfast.Errorf(holdfast.ErrConfig, "upstream %s: %w", u.Name, err)
+		}
+		ups[i] = upstream.Upstream{Name: u.Name, Protocol: u.Protocol, Base: u.BaseURL, Key: key, Models: u.Models}
+	}
+	return upstream.New(ups), nil
+}
+
+// scratchProxy runs a proxy on a free port that keeps nothing. It is the
+// startProxy of the demonstration.
+func (a *app) scratchProxy(ctx context.Context, bases map[holdfast.Protocol]string) (string, func(), error) {
+	cfg := config.Default()
+	cfg.Upstreams = nil
+	for _, p := range holdfast.Protocols() {
+		base, err := url.Parse(bases[p])
+		if err != nil {
+			return "", nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
+		}
+		cfg.Upstreams = append(cfg.Upstreams, config.Upstream{Name: string(p), Protocol: p, BaseURL: base})
+	}
+	ln, err := openListener("127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	s, err := newStack(cfg, store.NewMemory(), log, a.now)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = serveOn(ctx, ln, s.handler, log, 0)
+		_ = s.close()
+	}()
+	return "http://" + ln.Addr().String(), func() { cancel(); <-ended }, nil
+}
