@@ -147,35 +147,27 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 	b, ep, now := l.b, l.ep, e.now()
 	before := b.effective.Digest
 	base := len(ep.anchors) - l.next // position of an anchor at index i of h is base+i
-	known := len(ep.anchors)
-	if !compaction || known == 0 {
+	if !compaction || len(ep.anchors) == 0 {
 		for _, a := range h.anchors[l.next:] {
 			ep.add(a)
 		}
 	}
+	var news []placedCall
 	for _, call := range h.callsOf(h.anchors) {
 		if call.Result == nil || b.done[call.ID] {
 			continue
 		}
-		seq := base + call.seq + 1
-		if l.how == "epoch" && call.seq < h.summaryAnchor {
-			b.done[call.ID] = true // kept verbatim before the summary: the capsule is newer
-			continue
-		}
-		if call.seq < l.next {
-			// Known before: folded already, unless its result is new.
-			seq = known
-			if at, ok := ep.pos[h.anchors[call.seq].digest]; ok && at < b.foldedThrough {
-				b.done[call.ID] = true
-				continue
-			}
-		}
 		b.done[call.ID] = true
-		b.confirmed = continuity.Fold(b.confirmed, []continuity.Call{call.Call}, e.cfg.Preserve)
-		if b.advance(b.confirmed, seq, now) {
-			e.metrics.harvest.WithLabelValues(call.Tool).Inc()
+		if l.how == "epoch" && call.seq < h.summaryAnchor {
+			continue // kept verbatim before the summary: the capsule is newer
 		}
+		at, known := ep.pos[h.anchors[call.seq].digest]
+		if call.seq < l.next && known && at < b.foldedThrough {
+			continue // folded before this process read the branch
+		}
+		news = append(news, call)
 	}
+	e.foldAll(b, news, base, now)
 	if len(h.anchors) > l.next && !compaction {
 		// The newest answer is confirmed or was replaced by this history.
 		b.advance(continuity.Seal(b.confirmed), len(ep.anchors), now)
@@ -183,6 +175,26 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 	if b.effective.Digest != before {
 		e.observe(b)
 	}
+}
+
+// foldAll folds confirmed calls, with a revision for each that changes
+// something, so that a fork finds the state at its point. When they only confirm
+// what the newest answer had announced, there is nothing to record.
+func (e *Engine) foldAll(b *branch, calls []placedCall, base int, now time.Time) {
+	next := b.confirmed
+	for _, call := range calls {
+		next = continuity.Fold(next, []continuity.Call{call.Call}, e.cfg.Preserve)
+	}
+	if next.Digest != b.effective.Digest {
+		step := b.confirmed
+		for _, call := range calls {
+			step = continuity.Fold(step, []continuity.Call{call.Call}, e.cfg.Preserve)
+			if b.advance(step, base+call.seq+1, now) {
+				e.metrics.harvest.WithLabelValues(call.Tool).Inc()
+			}
+		}
+	}
+	b.confirmed = next
 }
 
 // stick sets the insertion of an epoch whose summary does not carry the block.
@@ -362,15 +374,20 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		return
 	}
 	var calls []continuity.Call
-	seq := a.base
+	seq, at := a.base, a.base // at counts the anchors that the answer will be
 	for _, ev := range ans.Events {
-		call, ok := ev.(holdfast.ToolCall)
-		if ok && a.Keep(call.Name) && a.offered(call.Name) {
-			calls = append(calls, continuity.Call{ID: call.ID, Tool: call.Name, Arguments: call.Arguments})
-			s.carriers[call.ID] = true
+		switch ev := ev.(type) {
+		case holdfast.AssistantMessage, holdfast.CompactionItem:
+			at++
+		case holdfast.ToolCall:
+			at++
+			if a.Keep(ev.Name) && a.offered(ev.Name) {
+				calls = append(calls, continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: ev.Arguments})
+				s.carriers[ev.ID] = true
+				seq = at
+			}
 		}
 	}
-	seq += len(ans.Events)
 	if c := continuity.Fold(a.b.confirmed, calls, e.cfg.Preserve); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)

@@ -91,6 +91,32 @@ func TestARewindIsAForkWithTheCapsuleAsItWasThere(t *testing.T) {
 	w.expect(s1, "completed:a completed:b", "in_progress:a pending:b")
 }
 
+func TestAForkRightBehindAnAnswerHasWhatTheAnswerSaid(t *testing.T) {
+	w := newWorld(t)
+	c := call("c1", "update_plan", steps("pending:a"))
+	h := []entry{user("build it"), long("let me plan"), c, result("c1", ok)}
+	w.turn(s1, h[:1], long("let me plan"), c)
+	w.turn(s1, append(h, user("go on")), long("yes"))
+	w.restart()
+	w.turn(s1, append(h, user("no, otherwise")), long("fine"))
+	w.expect(s1, "pending:a", "pending:a")
+}
+
+func TestAnAnswerThatIsConfirmedMakesNoFurtherRevisions(t *testing.T) {
+	w := newWorld(t)
+	c1, c2 := call("c1", "update_plan", steps("completed:a", "pending:b")), call("c2", "update_plan", steps("completed:a", "in_progress:b"))
+	w.turn(s1, []entry{user("go")}, c1, c2)
+	w.turn(s1, []entry{user("go"), c1, c2, result("c1", ok), result("c2", ok)}, long("yes"))
+	w.restart()
+	st, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(st.Branches[0].Revisions); n != 1 {
+		t.Errorf("%d revisions for one change", n)
+	}
+}
+
 func TestWithForkEmptyAForkStartsWithoutThePlan(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.CopyOnFork = false
