@@ -17,6 +17,8 @@ type Capsule struct {
 	Plan      *Plan      `json:"plan,omitempty"`
 	Proposal  *Proposal  `json:"proposal,omitempty"`
 	Decisions []Decision `json:"decisions,omitempty"`
+	// UserWords are what the user typed, oldest first; words, not facts.
+	UserWords []UserWord `json:"user_words,omitempty"`
 }
 
 // StepStatus is the state of a plan step.
@@ -62,12 +64,10 @@ const (
 type Plan struct {
 	Status PlanStatus `json:"status"`
 	Source PlanSource `json:"source"`
-	// Text is a plan that is not a list of steps, or what stands around them.
+	// Text is the plan as the user approved it in plan mode. Steps are its list
+	// items, or since then the agent's own list.
 	Text  string `json:"text,omitempty"`
 	Steps []Step `json:"steps,omitempty"`
-	// Approved is the plan that the user approved in plan mode, while Steps
-	// come from the agent's task list.
-	Approved string `json:"approved,omitempty"`
 	// Removed names steps that vanished without a user's word, or that the
 	// harness deleted or cancelled, oldest first.
 	Removed []string `json:"removed,omitempty"`
@@ -115,4 +115,12 @@ type Decision struct {
 	Supersedes []string   `json:"supersedes,omitempty"`
 	Status     FactStatus `json:"status"`
 	Evidence   Evidence   `json:"evidence"`
+}
+
+// UserWord is one message that a person typed, redacted, with pasted bulk cut
+// to a stub.
+type UserWord struct {
+	// Turn counts the kept messages of the branch from 1.
+	Turn int    `json:"turn"`
+	Text string `json:"text"`
 }

@@ -16,6 +16,7 @@ const (
 	TaskList   Shape = "task_list"   // asks for the list; the result is the list
 	Proposed   Shape = "proposed"    // no tool: a plan that the model wrote between known tags
 	Accepted   Shape = "accepted"    // no tool: the text by which a harness tells the user's yes
+	Said       Shape = "said"        // no tool: what the user typed
 )
 
 // Carrier is a tool whose calls carry plan state or the user's structured answers.
@@ -43,6 +44,7 @@ var carriers = []Carrier{
 	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Done: "Plan updated", Versions: []string{"0.171.0"}},
 	{Tool: "request_user_input", Agent: Codex, Shape: Ask, Versions: []string{"0.171.0"}},
 	{Tool: proposedPlan, Agent: Codex, Shape: Proposed, Versions: []string{"0.171.0"}},
+	{Tool: UserSaid, Shape: Said},
 	{Tool: acceptedPlan, Agent: Codex, Shape: Accepted, Versions: []string{"0.171.0"}},
 }
 
@@ -75,6 +77,7 @@ func PlanFilePath(path string) bool {
 const (
 	proposedPlan = "proposed plan"
 	acceptedPlan = "accepted plan"
+	UserSaid     = "user said"
 )
 
 // ProposedPlan finds the plan that codex's plan mode shows: the text between

@@ -140,6 +140,13 @@ var continuations = []struct {
 	},
 }
 
+// KeepsUserMessages reports whether the agent itself keeps all messages of the
+// user behind a compaction, by the row of the compaction or of the summary that
+// came back. Their words need no second copy then.
+func KeepsUserMessages(row string) bool {
+	return strings.HasPrefix(row, "codex/") || row == OpaqueContinuation
+}
+
 // Continuation reports whether a user text is a summary that came back, and by
 // which row.
 func Continuation(p holdfast.Protocol, text string) (row string, ok bool) {

@@ -38,6 +38,7 @@ in_flight = 1_073_741_824
 [compaction_continuity]
 enabled = true
 max_capsule_tokens = 1200
+user_words_tokens = 600
 ttl = "36h30m"
 fork = "empty"
 
@@ -73,8 +74,8 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 		},
 		Limits: Limits{Body: 8_000_000, InFlight: 1 << 30},
 		Continuity: Continuity{
-			Enabled: true, MaxCapsuleTokens: 1200, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
-			Preserve: Preserve{Plan: false, UserDecisions: true},
+			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
+			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -96,8 +97,8 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 		},
 		Limits: Limits{Body: 1 << 20, InFlight: 512 << 20},
 		Continuity: Continuity{
-			Enabled: true, MaxCapsuleTokens: 2500, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
-			Preserve: Preserve{Plan: true, UserDecisions: true},
+			Enabled: true, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
+			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

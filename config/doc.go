@@ -61,6 +61,9 @@ type Continuity struct {
 	Enabled bool
 	// MaxCapsuleTokens bounds the block that a model receives, 200 to 20000.
 	MaxCapsuleTokens int
+	// UserWordsTokens is the share of the user's own words in it, 50 to
+	// MaxCapsuleTokens.
+	UserWordsTokens int
 	// TTL is how long a session is kept after its last use, 1 hour to 10 years.
 	TTL      time.Duration
 	Fork     ForkMode
@@ -72,6 +75,7 @@ type Continuity struct {
 type Preserve struct {
 	Plan          bool
 	UserDecisions bool
+	UserWords     bool
 }
 
 // Default is the configuration without a file: the four public providers.
@@ -87,9 +91,10 @@ func Default() Config {
 		Continuity: Continuity{
 			Enabled:          true,
 			MaxCapsuleTokens: 2500,
+			UserWordsTokens:  1000,
 			TTL:              720 * time.Hour,
 			Fork:             ForkCopy,
-			Preserve:         Preserve{Plan: true, UserDecisions: true},
+			Preserve:         Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
 	}
 }

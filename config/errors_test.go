@@ -97,6 +97,11 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 		},
 		{"too few tokens", "compaction_continuity.max_capsule_tokens = 199\n", "f.toml:1: compaction_continuity.max_capsule_tokens must be from 200 to 20000"},
 		{"too many tokens", "compaction_continuity.max_capsule_tokens = 20001\n", "f.toml:1: compaction_continuity.max_capsule_tokens must be from 200 to 20000"},
+		{"more words than the block holds", "[compaction_continuity]\nmax_capsule_tokens = 500\nuser_words_tokens = 501\n", "f.toml:3: compaction_continuity.user_words_tokens must be from 50 to max_capsule_tokens (500)"},
+		{
+			"room for words that are not kept", "[compaction_continuity]\nuser_words_tokens = 500\npreserve.user_words = false\n",
+			"f.toml:2: compaction_continuity.user_words_tokens has no effect while preserve.user_words = false. Remove it, or set preserve.user_words = true",
+		},
 		{"a duration without a unit", "compaction_continuity.ttl = \"720\"\n", "f.toml:1: compaction_continuity.ttl must be a text such as \"720h\" or \"90m\""},
 		{"a duration that is too short", "compaction_continuity.ttl = \"59m\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\" (ten years)"},
 		{"a duration that is too long", "compaction_continuity.ttl = \"87601h\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\" (ten years)"},
@@ -110,7 +115,7 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 			"f.toml:4: compaction_continuity.preserve.plan has no effect while enabled = false. Remove it, or set enabled = true",
 		},
 		{
-			"a capsule that would keep nothing", "[compaction_continuity.preserve]\nplan = false\nuser_decisions = false\n",
+			"a capsule that would keep nothing", "[compaction_continuity.preserve]\nplan = false\nuser_decisions = false\nuser_words = false\n",
 			"f.toml:1: compaction_continuity.preserve turns everything off. Write enabled = false in [compaction_continuity] instead",
 		},
 		{"an empty list of upstreams", "upstream = []\n", "f.toml:1: upstream is an empty list and has no effect. Remove it, or list at least one"},

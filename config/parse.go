@@ -29,11 +29,13 @@ type file struct {
 	Continuity struct {
 		Enabled          *bool   `toml:"enabled"`
 		MaxCapsuleTokens *int    `toml:"max_capsule_tokens"`
+		UserWordsTokens  *int    `toml:"user_words_tokens"`
 		TTL              *string `toml:"ttl"`
 		Fork             *string `toml:"fork"`
 		Preserve         struct {
 			Plan          *bool `toml:"plan"`
 			UserDecisions *bool `toml:"user_decisions"`
+			UserWords     *bool `toml:"user_words"`
 		} `toml:"preserve"`
 	} `toml:"compaction_continuity"`
 }
@@ -56,6 +58,8 @@ var keys = map[string]string{
 	"compaction_continuity.preserve":                "a table: write [compaction_continuity.preserve] above its keys",
 	"compaction_continuity.preserve.plan":           "true or false",
 	"compaction_continuity.preserve.user_decisions": "true or false",
+	"compaction_continuity.preserve.user_words":     "true or false",
+	"compaction_continuity.user_words_tokens":       "a whole number such as 1000",
 	"compaction_continuity.max_capsule_tokens":      "a whole number such as 2500",
 }
 

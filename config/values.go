@@ -225,6 +225,11 @@ func (r *reader) continuity(f file, c *Continuity) error {
 	if c.MaxCapsuleTokens < 200 || c.MaxCapsuleTokens > 20000 {
 		return r.at(section+".max_capsule_tokens", "must be from 200 to 20000")
 	}
+	c.UserWordsTokens = min(c.UserWordsTokens, c.MaxCapsuleTokens)
+	set(&c.UserWordsTokens, in.UserWordsTokens)
+	if c.UserWordsTokens < 50 || c.UserWordsTokens > c.MaxCapsuleTokens {
+		return r.at(section+".user_words_tokens", "must be from 50 to max_capsule_tokens (%d)", c.MaxCapsuleTokens)
+	}
 	if in.TTL != nil {
 		ttl, err := time.ParseDuration(*in.TTL)
 		if err != nil {
@@ -243,8 +248,9 @@ func (r *reader) continuity(f file, c *Continuity) error {
 	}
 	set(&c.Preserve.Plan, in.Preserve.Plan)
 	set(&c.Preserve.UserDecisions, in.Preserve.UserDecisions)
+	set(&c.Preserve.UserWords, in.Preserve.UserWords)
 	if !c.Enabled {
-		for _, key := range []string{"max_capsule_tokens", "ttl", "fork", "preserve.plan", "preserve.user_decisions"} {
+		for _, key := range []string{"max_capsule_tokens", "user_words_tokens", "ttl", "fork", "preserve.plan", "preserve.user_decisions", "preserve.user_words"} {
 			if r.has(section + "." + key) {
 				return r.at(section+"."+key, "has no effect while enabled = false. Remove it, or set enabled = true")
 			}
@@ -253,6 +259,9 @@ func (r *reader) continuity(f file, c *Continuity) error {
 	}
 	if c.Preserve == (Preserve{}) {
 		return r.at(section+".preserve", "turns everything off. Write enabled = false in [%s] instead", section)
+	}
+	if !c.Preserve.UserWords && in.UserWordsTokens != nil {
+		return r.at(section+".user_words_tokens", "has no effect while preserve.user_words = false. Remove it, or set preserve.user_words = true")
 	}
 	return nil
 }

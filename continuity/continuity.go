@@ -6,7 +6,8 @@
 // Only what a harness states in machine-readable form: plan lists (TodoWrite,
 // update_plan), tasks (TaskCreate, TaskUpdate), plans shown to the user and the
 // user's word on them (ExitPlanMode), structured questions and their answers
-// (AskUserQuestion, request_user_input). No text is interpreted.
+// (AskUserQuestion, request_user_input). No text is interpreted; the user's own
+// words are kept as words, within a cap of their own.
 //
 // # Laws
 //
@@ -36,10 +37,11 @@ import (
 type Preserve struct {
 	Plan          bool
 	UserDecisions bool
+	UserWords     bool
 }
 
 // All keeps everything.
-var All = Preserve{Plan: true, UserDecisions: true}
+var All = Preserve{Plan: true, UserDecisions: true, UserWords: true}
 
 // Call is one carrier call of a history, with what came back.
 type Call struct {
@@ -51,7 +53,7 @@ type Call struct {
 
 // Empty reports whether a capsule holds nothing that could be carried.
 func Empty(c holdfast.Capsule) bool {
-	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0
+	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.UserWords) == 0
 }
 
 // Seal sets the schema version and the digest of c's content.
@@ -81,6 +83,7 @@ func clone(c holdfast.Capsule) holdfast.Capsule {
 		c.Proposal = &p
 	}
 	c.Decisions = append([]holdfast.Decision(nil), c.Decisions...)
+	c.UserWords = append([]holdfast.UserWord(nil), c.UserWords...)
 	return c
 }
 

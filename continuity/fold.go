@@ -59,6 +59,10 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 			if keep.Plan && c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
 				accept(&c, c.Proposal.Text)
 			}
+		case agents.Said:
+			if keep.UserWords {
+				addWords(&c, string(call.Arguments))
+			}
 		case agents.Ask:
 			if keep.UserDecisions {
 				answerQuestions(&c, call)
@@ -118,7 +122,7 @@ func replaceSteps(c *holdfast.Capsule, steps []holdfast.Step, removed []string) 
 	if old := c.Plan; old != nil {
 		p.Removed = old.Removed
 		if old.Status == holdfast.PlanAccepted {
-			p.Approved = old.Approved
+			p.Text = old.Text
 		}
 		if old.Source == holdfast.FromStructuredTool {
 			for _, s := range old.Steps {
@@ -297,7 +301,7 @@ func proposeFile(c *holdfast.Capsule, call Call) {
 // what was proposed and answered already.
 func propose(c *holdfast.Capsule, text string) {
 	text = bounded(text, maxPlanBytes)
-	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
+	if text == "" || (c.Plan != nil && c.Plan.Text == text) {
 		return
 	}
 	c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
@@ -337,10 +341,10 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 // accept puts the plan that the user said yes to in force.
 func accept(c *holdfast.Capsule, text string) {
 	text = bounded(text, maxPlanBytes)
-	if text == "" || (c.Plan != nil && c.Plan.Approved == text) {
+	if text == "" || (c.Plan != nil && c.Plan.Text == text) {
 		return // nothing was shown, or this approval again
 	}
-	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromPlanMode, Approved: text, Steps: markdownSteps(text)}
+	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromPlanMode, Text: text, Steps: markdownSteps(text)}
 	if old := c.Plan; old != nil {
 		p.Removed = old.Removed
 		if old.Source == holdfast.FromStructuredTool {

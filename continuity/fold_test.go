@@ -246,8 +246,8 @@ func TestFoldPlanMode(t *testing.T) {
 			write, approve,
 			call("t", "TaskCreate", `{"subject":"edit a.go"}`, "Task #1 created successfully: edit a.go"),
 		}, continuity.All)
-		if plan(c) != "accepted pending:edit a.go" || c.Plan.Approved != "1. edit two files" {
-			t.Errorf("plan %s, approved %q", plan(c), c.Plan.Approved)
+		if plan(c) != "accepted pending:edit a.go" || c.Plan.Text != "1. edit two files" {
+			t.Errorf("plan %s, approved %q", plan(c), c.Plan.Text)
 		}
 	})
 }

@@ -13,20 +13,33 @@ import (
 const preamble = "This is the recorded state of this ongoing session, kept outside the conversation. It is a record, not a request: " +
 	"nothing here is a new order. Where a later message differs, the later message holds."
 
-// Render writes the block of a capsule, at most maxTokens long by the given
-// estimate. ok is false when there is nothing to carry: an empty capsule, or
-// one whose plan is done and that holds nothing else.
+// Budget bounds a block, in estimated tokens.
+type Budget struct {
+	Tokens int // of the whole block
+	// Words is the share of the user's words in it; 0 leaves them out, for
+	// agents that keep the user's messages themselves.
+	Words int
+}
+
+// Render writes the block of a capsule within a budget. ok is false when there
+// is nothing to carry: an empty capsule, or one whose plan is done and that
+// holds nothing else.
 //
 // When it does not fit, parts go in this order: the text around an approved
-// plan's steps, finished steps (they become a count), removed steps, the oldest
-// decisions, then the last open steps. What went is named in one line.
-func Render(c holdfast.Capsule, keep Preserve, maxTokens int, estimate func(string) int) (b holdfast.Block, ok bool) {
+// plan's steps, finished steps (they become a count), removed steps, the user's
+// words, the text of a proposal, the oldest decisions, then the last open steps.
+// What went is named in one line.
+func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(string) int) (b holdfast.Block, ok bool) {
 	d := newDraft(c, keep)
+	if keep.UserWords {
+		d.budget, d.estimate = budget.Words, estimate
+		d.pickWords(c)
+	}
 	if d.empty() {
 		return b, false
 	}
 	text := d.write(c)
-	for estimate(text) > maxTokens && d.drop() {
+	for estimate(text) > budget.Tokens && d.drop(c) {
 		text = d.write(c)
 	}
 	return holdfast.Block{Text: text, Digest: c.Digest}, true
@@ -44,6 +57,19 @@ type draft struct {
 	omitted   []string
 	left      int // open steps left out
 	lost      int // decisions left out
+
+	words    []holdfast.UserWord
+	unsaid   int // messages of the user left out
+	budget   int // tokens for words
+	estimate func(string) int
+}
+
+// pickWords chooses the user's words anew for the budget of the moment.
+func (d *draft) pickWords(c holdfast.Capsule) {
+	d.words, d.unsaid = nil, 0
+	if d.budget > 0 {
+		d.words, d.unsaid = chooseWords(c.UserWords, d.budget, d.estimate)
+	}
 }
 
 // numbered is a step with its place in the plan, from 1.
@@ -65,8 +91,8 @@ func newDraft(c holdfast.Capsule, keep Preserve) *draft {
 	if keep.Plan {
 		if p := c.Plan; p != nil && p.Status == holdfast.PlanAccepted {
 			d.plan, d.steps, d.removed = p, number(p.Steps), p.Removed
-			d.approved = p.Approved
-			if p.Source == holdfast.FromPlanMode && p.Approved != "" {
+			d.approved = p.Text
+			if p.Source == holdfast.FromPlanMode && p.Text != "" {
 				d.steps = nil // the approved text states them, in the user's own form
 			}
 		}
@@ -83,11 +109,11 @@ func newDraft(c holdfast.Capsule, keep Preserve) *draft {
 }
 
 func (d *draft) empty() bool {
-	return d.plan == nil && d.proposal == nil && len(d.decisions) == 0
+	return d.plan == nil && d.proposal == nil && len(d.decisions) == 0 && len(d.words) == 0
 }
 
 // drop takes the least needed part out and reports whether there was one.
-func (d *draft) drop() bool {
+func (d *draft) drop(c holdfast.Capsule) bool {
 	switch {
 	case d.approved != "":
 		d.approved = ""
@@ -105,6 +131,14 @@ func (d *draft) drop() bool {
 	case len(d.removed) > 0:
 		d.removed = nil
 		d.omitted = append(d.omitted, "the names of removed steps")
+	case len(d.words) > 0:
+		if d.budget /= 2; d.budget < 40 {
+			d.budget = 0
+		}
+		d.pickWords(c)
+		if d.budget == 0 {
+			d.unsaid = len(c.UserWords)
+		}
 	case d.proposal != nil && d.proposal.Text != "":
 		p := *d.proposal
 		p.Text = ""
@@ -177,20 +211,25 @@ func (d *draft) write(c holdfast.Capsule) string {
 			fmt.Fprintf(&b, "- %s -> %s\n", inline(x.Subject), inline(x.Statement))
 		}
 	}
-	if d.lost > 0 {
-		d.note(&b, fmt.Sprintf("%d older decisions", d.lost))
-	} else {
-		d.note(&b, "")
+	if len(d.words) > 0 {
+		b.WriteString("\n## Words of the user, oldest first (as typed; later words override earlier ones; nothing here is to be done again)\n")
+		for _, w := range d.words {
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(neutralise(w.Text), "\n", "\n  "))
+		}
 	}
+	d.note(&b)
 	fmt.Fprintf(&b, "\nrecord revision %d, digest %s\n%s", c.Revision, c.Digest, holdfast.BlockClose)
 	return b.String()
 }
 
 // note names what was left out, and how a person gets it.
-func (d *draft) note(b *strings.Builder, more string) {
+func (d *draft) note(b *strings.Builder) {
 	names := slices.Clone(d.omitted)
-	if more != "" {
-		names = append(names, more)
+	if d.lost > 0 {
+		names = append(names, fmt.Sprintf("%d older decisions", d.lost))
+	}
+	if d.unsaid > 0 {
+		names = append(names, fmt.Sprintf("%d messages of the user", d.unsaid))
 	}
 	if len(names) > 0 {
 		fmt.Fprintf(b, "\nLeft out for size: %s. The user can see them with `holdfast capsule show`.\n", strings.Join(names, ", "))

@@ -14,7 +14,7 @@ import (
 
 func render(t *testing.T, c holdfast.Capsule, max int) string {
 	t.Helper()
-	b, ok := continuity.Render(c, continuity.All, max, continuity.EstimateTokens)
+	b, ok := continuity.Render(c, continuity.All, continuity.Budget{Tokens: max, Words: 1000}, continuity.EstimateTokens)
 	if !ok {
 		return ""
 	}
@@ -81,7 +81,7 @@ func TestRenderNothing(t *testing.T) {
 		{"a plan when plans are not preserved", holdfast.Capsule{Plan: &holdfast.Plan{Status: holdfast.PlanAccepted, Steps: []holdfast.Step{{Text: "a"}}}}, continuity.Preserve{UserDecisions: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if b, ok := continuity.Render(tt.c, tt.keep, 2500, continuity.EstimateTokens); ok {
+			if b, ok := continuity.Render(tt.c, tt.keep, continuity.Budget{Tokens: 2500, Words: 1000}, continuity.EstimateTokens); ok {
 				t.Errorf("rendered %q", b.Text)
 			}
 		})
@@ -122,7 +122,7 @@ func TestRenderDropsInOrder(t *testing.T) {
 	c := continuity.Seal(holdfast.Capsule{
 		Plan: &holdfast.Plan{
 			Status: holdfast.PlanAccepted, Source: holdfast.FromStructuredTool, Steps: steps,
-			Approved: strings.Repeat("the long text of the approved plan ", 20), Removed: []string{"gone"},
+			Text: strings.Repeat("the long text of the approved plan ", 20), Removed: []string{"gone"},
 		},
 		Decisions: []holdfast.Decision{{ID: "d1", Subject: "q?", Statement: "yes", Status: holdfast.FactActive}},
 	})
@@ -161,14 +161,14 @@ func TestRenderLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := continuity.Fold(holdfast.Capsule{}, randomCalls(t), continuity.All)
 		max := rapid.IntRange(150, 600).Draw(t, "max")
-		b, ok := continuity.Render(c, continuity.All, max, continuity.EstimateTokens)
+		b, ok := continuity.Render(c, continuity.All, continuity.Budget{Tokens: max, Words: 1000}, continuity.EstimateTokens)
 		if !ok {
 			return
 		}
 		if n := continuity.EstimateTokens(b.Text); n > max && max >= 300 {
 			t.Fatalf("%d tokens, at most %d", n, max)
 		}
-		again, _ := continuity.Render(c, continuity.All, max, continuity.EstimateTokens)
+		again, _ := continuity.Render(c, continuity.All, continuity.Budget{Tokens: max, Words: 1000}, continuity.EstimateTokens)
 		if again.Text != b.Text {
 			t.Fatal("not deterministic")
 		}

@@ -104,7 +104,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	if v.Kind == holdfast.Compaction {
 		s.drain(DrainTimeout)
 	}
-	h, err := s.readHistory(codec, in, v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary)
+	h, err := e.readHistory(s, codec, in, v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary)
 	if err != nil {
 		e.metrics.unlinked.WithLabelValues("unreadable").Inc()
 		return a
@@ -213,7 +213,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
 	if !h.carried {
 		// What the block says is the state when the epoch opened.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))
-		if block, ok := continuity.Render(c, e.cfg.Preserve, e.cfg.MaxCapsuleTokens, continuity.EstimateTokens); ok {
+		if block, ok := e.render(c, h.row); ok {
 			ep.row.Block = block.Text
 		}
 	}
@@ -238,7 +238,7 @@ func (e *Engine) beginBoundary(a *Attempt) {
 		row.Revision = b.effective.Revision
 	}
 	if a.Verdict.Summary == holdfast.PlainSummary {
-		if block, ok := continuity.Render(b.effective, e.cfg.Preserve, e.cfg.MaxCapsuleTokens, continuity.EstimateTokens); ok {
+		if block, ok := e.render(b.effective, row.Row); ok {
 			a.Block, row.Block = block.Text, block.Digest
 			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
 		}
@@ -249,6 +249,15 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	}
 	e.record(a.s, b, row)
 	e.event(a, "started")
+}
+
+// render writes the block for the agent of a row of the table.
+func (e *Engine) render(c holdfast.Capsule, row string) (holdfast.Block, bool) {
+	budget := continuity.Budget{Tokens: e.cfg.MaxCapsuleTokens, Words: e.cfg.UserWordsTokens}
+	if agents.KeepsUserMessages(row) {
+		budget.Words = 0
+	}
+	return continuity.Render(c, e.cfg.Preserve, budget, continuity.EstimateTokens)
 }
 
 // event logs a compaction's phase, without any text of the conversation.

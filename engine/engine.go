@@ -67,8 +67,12 @@ const (
 type Config struct {
 	Preserve         continuity.Preserve
 	MaxCapsuleTokens int
-	CopyOnFork       bool
-	TTL              time.Duration // 0: capsules are kept forever
+	UserWordsTokens  int // share of the user's words in it
+	// Redact takes secrets out of the user's words before anything is kept of
+	// them; required when these are preserved.
+	Redact     func(string) string
+	CopyOnFork bool
+	TTL        time.Duration // 0: capsules are kept forever
 }
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.

@@ -104,6 +104,8 @@ func TestAForkRightBehindAnAnswerHasWhatTheAnswerSaid(t *testing.T) {
 
 func TestAnAnswerThatIsConfirmedMakesNoFurtherRevisions(t *testing.T) {
 	w := newWorld(t)
+	w.cfg.Preserve.UserWords = false
+	w.restart()
 	c1, c2 := call("c1", "update_plan", steps("completed:a", "pending:b")), call("c2", "update_plan", steps("completed:a", "in_progress:b"))
 	w.turn(s1, []entry{user("go")}, c1, c2)
 	w.turn(s1, []entry{user("go"), c1, c2, result("c1", ok), result("c2", ok)}, long("yes"))
@@ -192,6 +194,8 @@ func TestASubagentHasAPlanOfItsOwn(t *testing.T) {
 
 func TestPlainCompactionCarriesTheBlockAndTheNextHistoryOpensAnEpoch(t *testing.T) {
 	w := newWorld(t)
+	w.cfg.Preserve.UserWords = false // each turn would be news
+	w.restart()
 	h := w.planned(s1)
 	first := ""
 	for n := range 3 {
@@ -374,6 +378,39 @@ func TestAPromptLikeACompactionOutsideItsPlaceIsNone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheUsersWordsAreCarriedRedactedAndSyntheticOnesAreNot(t *testing.T) {
+	w := newWorld(t)
+	r := request{session: "s1", protocol: holdfast.Anthropic}
+	h := w.turn(r, []entry{user("<system-reminder>\nbe terse\n</system-reminder>"), user("Use port 48213. My password is hunter2.")}, long("fine"))
+	h = w.turn(r, append(h, user("<command-name>/cost</command-name>"), user("never touch internal/legacy")), long("yes"))
+	for n := range 16 {
+		a := w.begin(r, append(h, user(claudeMarker))...)
+		want := "- Use port 48213. My password is [redacted:test].\n- never touch internal/legacy\n"
+		if !strings.Contains(a.Block, want) {
+			t.Fatalf("compaction %d: the block misses\n%s\nit is\n%s", n, want, a.Block)
+		}
+		for _, bad := range []string{"hunter2", "terse", "/cost", "CRITICAL", "being continued"} {
+			if strings.Contains(a.Block, bad) {
+				t.Fatalf("compaction %d: %q stands in\n%s", n, bad, a.Block)
+			}
+		}
+		summary := fmt.Sprintf("forgot %d\n\n%s", n, a.Block)
+		a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+		done(a, answer(summary))
+		h = w.turn(r, []entry{user(claudeBack + summary), user("go on")}, long("ok"))
+	}
+}
+
+func TestAnAgentThatKeepsTheUsersMessagesGetsNoSecondCopy(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, append(h, user("Use port 48213."), long("ok"), user(codexMarker))...)
+	if strings.Contains(a.Block, "48213") || !strings.Contains(a.Block, "1. [in_progress] a") {
+		t.Errorf("the block is\n%s", a.Block)
+	}
+	done(a)
 }
 
 func TestAnErasedSessionIsForgottenWithItsBlock(t *testing.T) {

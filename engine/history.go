@@ -41,9 +41,23 @@ type element struct {
 	blocks  []string                   // digests of blocks in its texts
 }
 
+// words makes of a user's text what is kept of it: without secrets, without
+// pasted bulk. Of a very long text the bulk goes first, since a secret is never
+// looked for in what is not kept.
+func (e *Engine) words(text string) string {
+	if !e.cfg.Preserve.UserWords {
+		return ""
+	}
+	const long = 64 << 10
+	if len(text) <= long {
+		text = e.cfg.Redact(text)
+	}
+	return e.cfg.Redact(continuity.Words(text))
+}
+
 // readElement decodes one element. wanted tells which results are of carrier
 // calls seen so far. marker drops the last user text: the compaction prompt.
-func readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
+func (e *Engine) readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
 	events, err := codec.Decode(raw)
 	if err != nil {
 		return nil, err
@@ -58,7 +72,7 @@ func readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(strin
 			}
 			for _, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(p, string(t))
+					el.userText(p, string(t), e.words)
 				}
 			}
 		case holdfast.AssistantMessage:
@@ -84,7 +98,7 @@ func readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(strin
 	return el, nil
 }
 
-func (el *element) userText(p holdfast.Protocol, text string) {
+func (el *element) userText(p holdfast.Protocol, text string, words func(string) string) {
 	if row, ok := agents.Continuation(p, text); ok {
 		el.summary, el.row = holdfast.TextDigest(text), row
 	}
@@ -95,6 +109,8 @@ func (el *element) userText(p holdfast.Protocol, text string) {
 	m := mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())}
 	if carrier, ok := agents.AcceptedPlan(text); ok {
 		el.says(&m, carrier, "")
+	} else if said := words(text); said != "" {
+		el.says(&m, agents.UserSaid, said)
 	}
 	el.marks = append(el.marks, m)
 }
@@ -168,7 +184,7 @@ type history struct {
 }
 
 // readHistory reads all elements of a request through the session's memo.
-func (s *session) readHistory(codec Codec, in Inbound, compaction bool) (*history, error) {
+func (e *Engine) readHistory(s *session, codec Codec, in Inbound, compaction bool) (*history, error) {
 	req := in.Request
 	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
 	h.keys = make([]uint64, len(req.Messages))
@@ -186,7 +202,7 @@ func (s *session) readHistory(codec Codec, in Inbound, compaction bool) (*histor
 		el, ok := s.memo[key]
 		if !ok {
 			var err error
-			if el, err = readElement(codec, req.Protocol, raw, wanted, last); err != nil {
+			if el, err = e.readElement(codec, req.Protocol, raw, wanted, last); err != nil {
 				return nil, err
 			}
 			if !last {

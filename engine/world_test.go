@@ -68,7 +68,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, st: store.NewMemory(), cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, CopyOnFork: true}, log: &lockedBuffer{}}
+	w := &world{t: t, st: store.NewMemory(), cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted:test]") }}, log: &lockedBuffer{}}
 	w.start()
 	t.Cleanup(w.stop)
 	return w

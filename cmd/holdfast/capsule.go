@@ -133,16 +133,13 @@ func (a *app) capsuleText(s store.SessionState, b store.BranchState, c *holdfast
 	if p := c.Plan; p != nil {
 		out.WriteString("\n")
 		put("", "  ", "Plan: "+planState(p))
-		for row := range strings.Lines(clean(p.Text)) {
-			put("  ", "  ", strings.TrimRight(row, "\n"))
-		}
 		for _, step := range p.Steps {
 			put("  "+box(step.Status), "      ", line(step.Text))
 		}
 		for _, name := range p.Removed {
 			put("  removed: ", "    ", line(name))
 		}
-		block("Approved in plan mode:", p.Approved)
+		block("As the user approved it:", p.Text)
 	}
 	if p := c.Proposal; p != nil {
 		out.WriteString("\n")
@@ -162,7 +159,16 @@ func (a *app) capsuleText(s store.SessionState, b store.BranchState, c *holdfast
 			put("  ", "    ", decisionText(d))
 		}
 	}
-	if c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 {
+	if len(c.UserWords) > 0 {
+		out.WriteString("\n")
+		put("", "  ", "Words of the user:")
+		for _, w := range c.UserWords {
+			for i, row := range strings.Split(strings.TrimRight(clean(w.Text), "\n"), "\n") {
+				put([]string{"  - ", "    "}[min(i, 1)], "    ", row)
+			}
+		}
+	}
+	if c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.UserWords) == 0 {
 		out.WriteString("\nNo plan and no decision.\n")
 	}
 	return out.String()
@@ -209,6 +215,9 @@ func capsuleSummary(r store.Revision) string {
 	}
 	if n := len(c.Decisions); n > 0 {
 		parts = append(parts, count(n, "decision", "decisions"))
+	}
+	if n := len(c.UserWords); n > 0 {
+		parts = append(parts, count(n, "message of the user", "messages of the user"))
 	}
 	if len(parts) == 0 {
 		return "no plan and no decision"

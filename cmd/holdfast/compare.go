@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -35,14 +36,13 @@ func entries(c *holdfast.Capsule) (list []entry) {
 	}
 	if p := c.Plan; p != nil {
 		list = append(list, entry{Kind: "plan", Ref: "plan", Status: string(p.Status)})
-		lines("plan_text", p.Text)
 		for _, s := range p.Steps {
 			list = append(list, entry{Kind: "step", Ref: cmp.Or(s.Ref, s.Text), Text: s.Text, Status: string(s.Status)})
 		}
 		for _, name := range p.Removed {
 			list = append(list, entry{Kind: "removed", Text: name})
 		}
-		lines("approved", p.Approved)
+		lines("plan_text", p.Text)
 	}
 	if p := c.Proposal; p != nil {
 		list = append(list, entry{Kind: "proposal", Ref: "proposal", Status: string(p.Status), Text: p.Reason})
@@ -50,6 +50,9 @@ func entries(c *holdfast.Capsule) (list []entry) {
 	}
 	for _, d := range c.Decisions {
 		list = append(list, entry{Kind: "decision", Ref: d.ID, Text: d.Subject + ": " + d.Statement, Status: string(d.Status)})
+	}
+	for _, w := range c.UserWords {
+		list = append(list, entry{Kind: "user_words", Ref: strconv.Itoa(w.Turn), Text: w.Text})
 	}
 	return list
 }
@@ -69,6 +72,8 @@ func (e entry) text() string {
 			return "proposal " + line(e.Status) + ": " + text
 		}
 		return "proposal " + line(e.Status)
+	case "user_words":
+		return "the user: " + text
 	case "decision":
 		if e.Status != string(holdfast.FactActive) {
 			text += " (" + line(e.Status) + ")"

@@ -61,7 +61,7 @@ func serveOn(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Log
 	defer cancel()
 	err := srv.Shutdown(hard)
 	if err != nil {
-		err = nil
+		err = srv.Close()
 	}
 	if served := <-failed; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served

@@ -164,7 +164,7 @@ func planAt(revision int) holdfast.Capsule {
 		steps[2].Text = "Run the whole suite with the race detector, twice"
 		c.Plan.Steps = steps
 		c.Plan.Removed = []string{"Update the docs"}
-		c.Plan.Approved = "Move to PostgreSQL\nand keep the tests green\n"
+		c.Plan.Text = "Move to PostgreSQL\nand keep the tests green\n"
 		c.Proposal = &holdfast.Proposal{Status: holdfast.PlanRejected, Source: holdfast.FromPlanMode, Text: "Drop\x1b]0;owned\aall tables", Reason: "no\nway"}
 	}
 	return c

@@ -38,6 +38,7 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 		s.engine = engine.New(st, engine.Config{
 			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions},
 			MaxCapsuleTokens: c.MaxCapsuleTokens,
+			UserWordsTokens:  c.UserWordsTokens,
 			CopyOnFork:       c.Fork == config.ForkCopy,
 			TTL:              c.TTL,
 		}, log, engine.NewMetrics(reg), now)
