@@ -10,8 +10,8 @@ type Capsule struct {
 	SchemaVersion int      `json:"schema_version"`
 	Revision      int      `json:"revision"`
 	Branch        BranchID `json:"branch"`
-	// Digest covers everything below it: equal content has an equal digest,
-	// whatever the revision.
+	// Digest covers the branch and everything below it: within a branch equal
+	// content has an equal digest, whatever the revision.
 	Digest string `json:"digest"`
 
 	Plan      *Plan      `json:"plan,omitempty"`

@@ -21,7 +21,8 @@
 //     counts, unless its meaning is in the result (TaskCreate, questions).
 //   - A proposal never displaces the plan in force; only the user's approval does.
 //   - One active decision per subject; a newer answer supersedes.
-//   - The digest covers content alone: equal content has an equal digest.
+//   - The digest covers branch and content alone: within a branch equal content has
+//     an equal digest, whatever the revision.
 //   - Render never fails and never cuts inside a step: what does not fit is left
 //     out whole, in a fixed order, and named in one line.
 package continuity
@@ -56,10 +57,11 @@ func Empty(c holdfast.Capsule) bool {
 	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.UserWords) == 0
 }
 
-// Seal sets the schema version and the digest of c's content.
+// Seal sets the schema version and the digest of c's content. The branch is part
+// of it, so that a digest in a block names one branch.
 func Seal(c holdfast.Capsule) holdfast.Capsule {
 	content := c
-	content.SchemaVersion, content.Revision, content.Branch, content.Digest = 0, 0, "", ""
+	content.SchemaVersion, content.Revision, content.Digest = 0, 0, ""
 	raw, err := json.Marshal(content)
 	if err != nil {
 		// Plain strings and slices always marshal.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
@@ -45,9 +47,8 @@ type Attempt struct {
 	ep       *epoch
 	protocol holdfast.Protocol
 	base     int // anchors of the epoch when the request was read
-	h        int // anchors of the history
 	replay   bool
-	tools    func() []holdfast.Tool
+	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
 	settled  bool
 }
@@ -60,12 +61,11 @@ func (a *Attempt) Linked() bool { return a.b != nil }
 // fails. It waits for the store only as the package comment says.
 func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	a := &Attempt{e: e, protocol: in.Request.Protocol}
-	var tools []holdfast.Tool
-	a.tools = func() []holdfast.Tool {
-		if tools == nil && in.Request.Tools.Present() && in.Body != nil {
-			tools = codec.Tools(in.Request.Tools.Of(in.Body))
+	tools := func() []holdfast.Tool {
+		if !in.Request.Tools.Present() {
+			return nil
 		}
-		return tools
+		return codec.Tools(in.Request.Tools.Of(in.Body))
 	}
 	var last []holdfast.Event
 	if n := len(in.Request.Messages); n > 0 {
@@ -74,18 +74,10 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	}
 	a.Verdict = agents.Classify(agents.Evidence{
 		Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
-		Request: &in.Request, Tools: a.tools, Last: last,
+		Request: &in.Request, Tools: tools, Last: last,
 	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {
-		return a
-	}
-	key := sessionKey{in.Principal, v.Agent, v.Session}
-	if in.Run != "" {
-		key = sessionKey{in.Principal, v.Agent, "run:" + in.Run}
-	}
-	if key.key == "" {
-		e.metrics.unlinked.WithLabelValues("no_session_id").Inc()
 		return a
 	}
 	if in.Request.PreviousResponse != "" {
@@ -93,22 +85,14 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.metrics.unlinked.WithLabelValues("previous_response").Inc()
 		return a
 	}
-	s, err := e.enter(ctx, key)
+	marker := v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary
+	s, h, err := e.find(ctx, codec, in, v, marker)
 	if err != nil {
 		e.log.Warn("session not read, request passes unlinked", "code", holdfast.CodeOf(err))
-		e.metrics.unlinked.WithLabelValues("store").Inc()
+		e.metrics.unlinked.WithLabelValues(unlinkedBy(err)).Inc()
 		return a
 	}
 	defer s.mu.Unlock()
-	s.usedAt = e.now()
-	if v.Kind == holdfast.Compaction {
-		s.drain(DrainTimeout)
-	}
-	h, err := e.readHistory(s, codec, in, v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary)
-	if err != nil {
-		e.metrics.unlinked.WithLabelValues("unreadable").Inc()
-		return a
-	}
 	l, err := e.link(ctx, s, v, h)
 	if err != nil {
 		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
@@ -117,10 +101,11 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	}
 	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
 	s.attempts++
+	e.content.learn(s.key, h.anchors)
 	if !l.replay {
 		e.harvest(l, h, v.Kind == holdfast.Compaction)
 	}
-	a.base, a.h = len(a.ep.anchors), len(h.anchors)
+	a.base, a.offers = len(a.ep.anchors), s.offered(in, tools)
 	switch {
 	case v.Kind == holdfast.Compaction:
 		e.beginBoundary(a)
@@ -138,6 +123,49 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.log.Info("linked", "how", l.how, "agent", v.Agent, "session", s.row.ID, "branch", l.b.row.ID, "epoch", l.ep.row.N, "revision", l.b.effective.Revision)
 	}
 	return a
+}
+
+// find returns the session of a request, locked, and its history.
+func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker bool) (*session, *history, error) {
+	key := sessionKey{in.Principal, v.Agent, v.Session}
+	if in.Run != "" {
+		key.key = "run:" + in.Run
+	}
+	if key.key == "" {
+		return e.findByContent(ctx, codec, in, v, marker)
+	}
+	s, err := e.enter(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.usedAt = e.now()
+	if v.Kind == holdfast.Compaction {
+		s.drain(DrainTimeout)
+	}
+	h, err := s.read(e, codec, in, marker)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, h, nil
+}
+
+// read reads a history through the session's memo. When it does not return one,
+// by an error or by a panic of the codec, the session is unlocked.
+func (s *session) read(e *Engine, codec Codec, in Inbound, marker bool) (h *history, err error) {
+	defer func() {
+		if h == nil {
+			s.mu.Unlock()
+		}
+	}()
+	return s.memo.read(e, codec, in, marker)
+}
+
+// unlinkedBy names why a request could not be linked.
+func unlinkedBy(err error) string {
+	if holdfast.CodeOf(err) == holdfast.ErrUsage {
+		return "unreadable"
+	}
+	return "store"
 }
 
 // harvest takes the anchors and calls of a history that its branch does not
@@ -285,6 +313,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 	if a.b.current().row.N == a.bound.Epoch {
 		a.b.pending = &boundary{row: a.bound}
 	}
+	e.content.summarised(a.s.key, summary, a.bound.Block)
 	wait := e.record(a.s, a.b, a.bound)
 	a.s.mu.Unlock()
 	e.await(ctx, wait)
@@ -378,6 +407,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		}
 		return
 	}
+	e.content.answered(e, s, a.b, ans)
 	// An answer to a state that the branch has left behind changes nothing.
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
 		return
@@ -390,9 +420,9 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			at++
 		case holdfast.ToolCall:
 			at++
-			if a.Keep(ev.Name) && a.offered(ev.Name) {
+			if a.Keep(ev.Name) && (a.offers[ev.Name] || a.offers[agents.DeferredLoader]) {
 				calls = append(calls, continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: ev.Arguments})
-				s.carriers[ev.ID] = true
+				s.memo.carriers[ev.ID] = true
 				seq = at
 			}
 		}
@@ -404,12 +434,17 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	}
 }
 
-// offered reports whether the request let the model call a tool.
-func (a *Attempt) offered(tool string) bool {
-	for _, t := range a.tools() {
-		if t.Name == tool || t.Name == agents.DeferredLoader {
-			return true
+// offered are the carriers that a request lets the model call. Agents send the
+// same tools with every request, so they are read when their bytes change.
+func (s *session) offered(in Inbound, tools func() []holdfast.Tool) map[string]bool {
+	key := xxhash.Sum64(in.Request.Tools.Of(in.Body))
+	if s.offers == nil || s.toolsKey != key {
+		s.toolsKey, s.offers = key, map[string]bool{}
+		for _, t := range tools() {
+			if _, ok := agents.CarrierOf(t.Name); ok || t.Name == agents.DeferredLoader {
+				s.offers[t.Name] = true
+			}
 		}
 	}
-	return false
+	return s.offers
 }

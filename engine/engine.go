@@ -60,7 +60,10 @@ const (
 	LoadTimeout   = 250 * time.Millisecond
 	DrainTimeout  = 250 * time.Millisecond
 	IdleTimeout   = 45 * time.Second
-	maxSessions   = 1024
+	// ContentIdleTimeout is that of sessions whose agent sends no id: memory
+	// knows more of them than the store.
+	ContentIdleTimeout = 30 * time.Minute
+	maxSessions        = 1024
 )
 
 // Config is what a person can set.
@@ -86,6 +89,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
+	content  content
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -103,6 +107,7 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 		sessions: map[sessionKey]*session{}, stop: make(chan struct{}),
 	}
 	e.rec = newRecorder(st, log, m)
+	e.content = newContent()
 	e.done.Add(1)
 	go e.sweep()
 	return e
@@ -167,6 +172,7 @@ func (e *Engine) forget(id holdfast.SessionID) {
 		if s.id() == id {
 			s.kill()
 			delete(e.sessions, k)
+			e.content.forget(k)
 		}
 	}
 }
@@ -177,9 +183,14 @@ func (e *Engine) dropIdle() {
 	defer e.mu.Unlock()
 	now := e.now()
 	for k, s := range e.sessions {
-		if s.idleSince(now) >= IdleTimeout && !e.rec.pending(s.id()) {
+		limit := IdleTimeout
+		if k.byContent() {
+			limit = ContentIdleTimeout
+		}
+		if s.idleSince(now) >= limit && !e.rec.pending(s.id()) {
 			s.kill()
 			delete(e.sessions, k)
+			e.content.forget(k)
 		}
 	}
 }

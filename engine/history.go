@@ -171,8 +171,11 @@ type history struct {
 	calls   map[string]continuity.Call      // carrier calls by id
 	results map[string]*holdfast.ToolResult // their results
 	// summary is the summary that opens this epoch; zero in epoch 0. summaryAt is
-	// the index of its element, summaryAnchor that of the first anchor from there.
+	// the index of its element, summaryAnchor that of the first anchor from there,
+	// summaryText the digest of the text as the model wrote it, where the agent
+	// gives it back bare.
 	summary       holdfast.Digest
+	summaryText   holdfast.Digest
 	row           string
 	summaryAt     int
 	summaryAnchor int
@@ -183,44 +186,56 @@ type history struct {
 	keys    []uint64 // raw hash of each element
 }
 
-// readHistory reads all elements of a request through the session's memo.
-func (e *Engine) readHistory(s *session, codec Codec, in Inbound, compaction bool) (*history, error) {
+// memo keeps what elements hold, under the hash of their raw bytes. It is
+// guarded by its owner's mutex.
+type memo struct {
+	elements map[uint64]*element
+	carriers map[string]bool // ids of carrier calls seen
+}
+
+func newMemo() memo {
+	return memo{elements: map[uint64]*element{}, carriers: map[string]bool{}}
+}
+
+// read reads all elements of a request. With marker the last user text is the
+// compaction prompt, and no part of the history.
+func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
 	req := in.Request
 	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
 	h.keys = make([]uint64, len(req.Messages))
 	var prev holdfast.Digest
 	blockAt := map[int]bool{}
-	wanted := func(id string) bool { _, ok := h.calls[id]; return ok || s.carriers[id] }
+	wanted := func(id string) bool { _, ok := h.calls[id]; return ok || m.carriers[id] }
 	for i, span := range req.Messages {
 		raw := span.Of(in.Body)
-		last := compaction && i == len(req.Messages)-1
+		last := marker && i == len(req.Messages)-1
 		key := xxhash.Sum64(raw)
 		if last {
 			key = ^key // without its prompt it holds something else
 		}
 		h.keys[i] = key
-		el, ok := s.memo[key]
+		el, ok := m.elements[key]
 		if !ok {
 			var err error
 			if el, err = e.readElement(codec, req.Protocol, raw, wanted, last); err != nil {
 				return nil, err
 			}
 			if !last {
-				s.memo[key] = el
+				m.elements[key] = el
 			}
 		}
 		if !el.summary.IsZero() {
 			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.row, i, len(h.anchors)
 		}
-		for _, m := range el.marks {
-			a := place(m, prev)
+		for _, mk := range el.marks {
+			a := place(mk, prev)
 			prev = a.digest
 			h.anchors = append(h.anchors, a)
-			if m.call != "" {
-				c := el.calls[m.call]
+			if mk.call != "" {
+				c := el.calls[mk.call]
 				c.ID = a.call
 				h.calls[a.call] = c
-				s.carriers[a.call] = true
+				m.carriers[a.call] = true
 			}
 		}
 		for r := range el.results {
@@ -237,22 +252,36 @@ func (e *Engine) readHistory(s *session, codec Codec, in Inbound, compaction boo
 			h.carried = blockAt[h.summaryAt+1] // a proxy before us put its own there
 		}
 	}
-	s.trimMemo(h.keys)
+	m.trim(h.keys)
 	return h, nil
 }
 
-// trimMemo keeps the memo near the size of one history.
-func (s *session) trimMemo(keys []uint64) {
-	if len(s.memo) <= 4*len(keys)+256 {
+// trim keeps the memo near the size of one history.
+func (m *memo) trim(keys []uint64) {
+	if len(m.elements) <= 4*len(keys)+1024 {
 		return
 	}
 	kept := make(map[uint64]*element, len(keys))
 	for _, k := range keys {
-		if el, ok := s.memo[k]; ok {
+		if el, ok := m.elements[k]; ok {
 			kept[k] = el
 		}
 	}
-	s.memo = kept
+	m.elements = kept
+}
+
+// maxLookups bounds the anchors that are looked up in the store.
+const maxLookups = 128
+
+// strong lists the newest strong anchors.
+func (h *history) strong() []holdfast.Digest {
+	strong := make([]holdfast.Digest, 0, maxLookups)
+	for i := len(h.anchors) - 1; i >= 0 && len(strong) < maxLookups; i-- {
+		if h.anchors[i].strong {
+			strong = append(strong, h.anchors[i].digest)
+		}
+	}
+	return strong
 }
 
 // callsOf lists the carrier calls among anchors, in order, with their results.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -202,6 +203,7 @@ func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
 	}
 	b.row.Epoch = ep.N
 	b.epochs = []*epoch{newEpoch(ep)}
+	b.confirmed.Branch, b.effective.Branch = b.row.ID, b.row.ID
 	s.branches = append(s.branches, b)
 	return b
 }
@@ -224,9 +226,11 @@ func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread strin
 		ne.add(a)
 	}
 	b.epochs, b.foldedThrough = []*epoch{ne}, tip+1
+	b.confirmed.Branch, b.effective.Branch = b.row.ID, b.row.ID
 	if c := from.at(ep.row.N, tip+1); e.cfg.CopyOnFork && c.Revision > 0 {
 		b.row.ParentRevision = c.Revision
-		b.advance(c, 0, now)
+		c.Branch = b.row.ID
+		b.advance(continuity.Seal(c), 0, now)
 		b.confirmed = b.effective
 		ne.row.Revision = b.effective.Revision
 	}
@@ -235,21 +239,16 @@ func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread strin
 	return b
 }
 
-// maxLookups bounds the anchors that are looked up for an unknown session.
-const maxLookups = 128
-
 // linkAcross finds the branch of another session of the same principal that an
 // unknown session was forked from: by the agent's own word, by our block, by
 // the strong anchors of its history.
 func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict, h *history) (linked, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
 	defer cancel()
-	strong := make([]holdfast.Digest, 0, maxLookups)
-	for i := len(h.anchors) - 1; i >= 0 && len(strong) < maxLookups; i-- {
-		if h.anchors[i].strong {
-			strong = append(strong, h.anchors[i].digest)
-		}
+	if s.key.byContent() {
+		return linked{}, false, nil // it was looked for already
 	}
+	strong := h.strong()
 	if v.ForkedFrom == "" && len(h.blocks) == 0 && len(strong) == 0 {
 		return linked{}, false, nil
 	}
@@ -285,22 +284,26 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 
 // originOf reads the session that an unknown one came from; nil: none.
 func (e *Engine) originOf(ctx context.Context, s *session, v holdfast.Verdict, h *history, strong []holdfast.Digest) (*store.SessionState, error) {
-	p := s.key.principal
-	load := func(id holdfast.SessionID) (*store.SessionState, error) {
-		if id == s.row.ID {
-			return nil, nil
-		}
-		st, err := e.store.Load(ctx, p, id)
-		return found(st, err)
-	}
 	if v.ForkedFrom != "" {
-		st, err := found(e.store.Session(ctx, p, v.Agent, v.ForkedFrom))
+		st, err := found(e.store.Session(ctx, s.key.principal, v.Agent, v.ForkedFrom))
 		if st != nil || err != nil {
 			return st, err
 		}
 	}
-	for i := len(h.blocks) - 1; i >= 0; i-- {
-		hit, err := e.store.FindBlock(ctx, p, h.blocks[i])
+	return e.origin(ctx, s.key.principal, s.row.ID, h.blocks, strong)
+}
+
+// origin reads the stored session, other than self, that delivered one of these
+// blocks, the last one first, or that holds most of these anchors; nil: none.
+func (e *Engine) origin(ctx context.Context, p holdfast.Principal, self holdfast.SessionID, blocks []string, strong []holdfast.Digest) (*store.SessionState, error) {
+	load := func(id holdfast.SessionID) (*store.SessionState, error) {
+		if id == self {
+			return nil, nil
+		}
+		return found(e.store.Load(ctx, p, id))
+	}
+	for _, block := range slices.Backward(blocks) {
+		hit, err := e.store.FindBlock(ctx, p, block)
 		if err == nil {
 			return load(hit.Session)
 		}

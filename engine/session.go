@@ -20,10 +20,12 @@ type session struct {
 	loaded    bool
 	dead      bool // erased, evicted or in conflict: its state counts no more
 	whole     bool // the store missed something: write the whole state next
+	unsettled bool // found by content, and nothing yet by which it can be found again
 	branches  []*branch
-	memo      map[uint64]*element
-	carriers  map[string]bool // ids of carrier calls seen
-	attempts  int             // attempts in flight
+	memo      memo
+	toolsKey  uint64 // hash of the tools that offers was read from
+	offers    map[string]bool
+	attempts  int // attempts in flight
 	usedAt    time.Time
 	answering map[*Attempt]bool // answers whose terminal event was relayed
 	settled   *sync.Cond        // signalled when answering shrinks
@@ -66,7 +68,7 @@ type boundary struct {
 }
 
 func newSession(k sessionKey) *session {
-	s := &session{key: k, memo: map[uint64]*element{}, carriers: map[string]bool{}, answering: map[*Attempt]bool{}}
+	s := &session{key: k, memo: newMemo(), answering: map[*Attempt]bool{}}
 	s.settled = sync.NewCond(&s.mu)
 	return s
 }
@@ -87,7 +89,10 @@ func (s *session) kill() {
 func (s *session) idleSince(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attempts > 0 {
+	switch {
+	case s.dead:
+		return ContentIdleTimeout
+	case s.attempts > 0:
 		return 0
 	}
 	return now.Sub(s.usedAt)
@@ -142,6 +147,7 @@ func (e *Engine) evictOldest() {
 	if oldest != nil {
 		oldest.kill()
 		delete(e.sessions, oldest.key)
+		e.content.forget(oldest.key)
 	}
 }
 
@@ -161,11 +167,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 			s.branches = append(s.branches, nb)
 		}
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
-		now := e.now()
-		s.row = store.Session{
-			ID: holdfast.SessionID(newID()), Principal: s.key.principal, Agent: s.key.agent,
-			Key: s.key.key, CreatedAt: now, UsedAt: now,
-		}
+		s.row = e.newRow(s.key)
 	default:
 		return err
 	}
@@ -173,9 +175,18 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	return nil
 }
 
+// newRow is the row of a session that nobody has seen.
+func (e *Engine) newRow(k sessionKey) store.Session {
+	now := e.now()
+	return store.Session{
+		ID: holdfast.SessionID(newID()), Principal: k.principal, Agent: k.agent, Key: k.key, CreatedAt: now, UsedAt: now,
+	}
+}
+
 // restore builds a branch from its stored state.
 func restore(st store.BranchState) (*branch, error) {
 	b := &branch{row: st.Branch, done: map[string]bool{}}
+	b.effective.Branch = st.ID
 	for _, row := range st.Epochs {
 		b.epochs = append(b.epochs, newEpoch(row))
 	}
@@ -240,7 +251,7 @@ func (b *branch) at(n, seq int) holdfast.Capsule {
 			return r.capsule
 		}
 	}
-	return holdfast.Capsule{}
+	return holdfast.Capsule{Branch: b.row.ID}
 }
 
 // advance makes c the effective capsule. Equal content makes no revision.
@@ -248,7 +259,7 @@ func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
 	if c.Digest == b.effective.Digest || (b.effective.Digest == "" && continuity.Empty(c)) {
 		return false
 	}
-	c.Revision, c.Branch = 1, b.row.ID
+	c.Revision = 1
 	if n := len(b.revs); n > 0 {
 		c.Revision = b.revs[n-1].capsule.Revision + 1
 	}
@@ -261,6 +272,12 @@ func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
 // after a failed write, everything is written again; the store's laws make
 // that safe.
 func (e *Engine) record(s *session, b *branch, extra ...store.Boundary) <-chan error {
+	if s.unsettled {
+		s.whole = true
+		written := make(chan error, 1)
+		written <- nil
+		return written
+	}
 	now := e.now()
 	s.row.UsedAt, b.row.UsedAt = now, now
 	batch := store.Batch{Session: s.row, Boundaries: extra}

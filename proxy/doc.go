@@ -6,17 +6,21 @@
 // # Laws
 //
 //   - What is not changed passes unchanged: body bytes, unknown fields, header
-//     values and their order within a name, status, trailers. Hop-by-hop headers
-//     (RFC 9110, 7.6.1) are removed. net/http writes header names in canonical
-//     case; their case carries no meaning.
+//     values and their order within a name, status, the answer's trailers.
+//     Hop-by-hop headers (RFC 9110, 7.6.1) are removed. net/http decides on the
+//     case of header names, the reason phrase and the framing of a body, and
+//     dates an answer that has no date; none of them carries meaning.
 //   - A body is read whole before the call, held once, and released at the first
-//     byte of the answer. Bodies are admitted by bytes: 413 above Limits.Body, 429
-//     with Retry-After above Limits.InFlight.
+//     byte of the answer. Bodies are admitted by bytes: 413 above MaxBody, 429
+//     with Retry-After above MaxInFlight. What a coded body decodes to counts as
+//     well; where that is too much, it passes unread.
 //   - An answer is flushed as it comes. A break of the upstream is a break for
 //     the client, never a made-up end. A client that leaves cancels the call.
 //   - No call is repeated, save one: a request that Holdfast itself altered and
 //     that the upstream refused with 400 or 413 before the first byte is sent once
-//     more as the client wrote it.
+//     more as the client wrote it. (What was not written yet is no call, and a
+//     GET or HEAD without a body may find its connection closed: the transport
+//     then takes another connection.)
 //   - Whatever fails inside (an unreadable body, a panic) leaves the traffic as
 //     it was; it is counted and logged without content.
 //   - Only loopback: a request whose Host names another machine is refused, so

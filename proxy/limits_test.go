@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/proxy"
+	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/upstream"
 )
 
@@ -104,6 +105,23 @@ func TestABodyIsReleasedWhenItsAnswerBegins(t *testing.T) {
 	close(goOn)
 	if _, err := io.ReadAll(resp.Body); err != nil {
 		t.Error(err)
+	}
+}
+
+// The transport may still be sending when the answer is there.
+func TestAnAnswerThatComesBeforeTheBodyWasSent(t *testing.T) {
+	s := newStage(t, setting{eager: true}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		io.WriteString(w, "too large for us")
+	})
+	body := strings.Replace(claudeTurn(), `"x_unknown"`, `"pad":"`+strings.Repeat(" ", 6<<20)+`","x_unknown"`, 1)
+	for range 3 {
+		if got := s.post("/v1/messages", claudeHeader("s"), body); got.status != 413 || got.body != "too large for us" {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+	}
+	if n := len(s.seen()); n != 3 {
+		t.Errorf("%d calls, want 3", n)
 	}
 }
 
@@ -393,6 +411,7 @@ func TestNoOtherCallIsRepeated(t *testing.T) {
 			if calls[0].conn != calls[1].conn {
 				t.Error("the calls did not share a connection, so the test shows nothing")
 			}
+			s.eventually("a failed boundary", func() bool { return s.boundary("s") == store.BoundaryFailed })
 			if want := c.header.Get("Idempotency-Key"); calls[1].header.Get("Idempotency-Key") != want {
 				t.Errorf("the upstream got the key %q, want %q", calls[1].header.Get("Idempotency-Key"), want)
 			}

@@ -59,6 +59,7 @@ type call struct {
 // setting is what a stage varies.
 type setting struct {
 	off       bool // continuity
+	eager     bool // the upstream answers without reading the body
 	limits    proxy.Config
 	upstreams func(base *url.URL) []upstream.Upstream
 	wrap      func(proxy.Coordinator) proxy.Coordinator
@@ -82,8 +83,8 @@ func versioned(base *url.URL) *url.URL {
 	return &out
 }
 
-// newStage starts a stage whose upstream answers with answer. The bodies of all
-// requests are read before it runs, and are there to read again.
+// newStage starts a stage whose upstream answers with answer. The body of a
+// request was read when it runs, and is there to read again.
 func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -91,9 +92,12 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	s := &stage{t: t, store: store.NewMemory(), reg: prometheus.NewRegistry(), log: &syncBuffer{}}
 
 	s.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			panic(http.ErrAbortHandler)
+		var body []byte
+		if !set.eager {
+			var err error
+			if body, err = io.ReadAll(r.Body); err != nil {
+				panic(http.ErrAbortHandler)
+			}
 		}
 		s.mu.Lock()
 		s.calls = append(s.calls, call{r.Method, r.RequestURI, r.Host, r.Header.Clone(), r.ContentLength, body, r.RemoteAddr})
@@ -119,8 +123,10 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	t.Cleanup(transport.CloseIdleConnections)
 	var coordinator proxy.Coordinator
 	if !set.off {
-		eng := engine.New(s.store, engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, CopyOnFork: true},
-			log, engine.NewMetrics(s.reg), time.Now)
+		eng := engine.New(s.store, engine.Config{
+			Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true,
+			Redact: func(text string) string { return text },
+		}, log, engine.NewMetrics(s.reg), time.Now)
 		t.Cleanup(func() {
 			if err := eng.Close(context.Background()); err != nil {
 				t.Error(err)

@@ -1,0 +1,238 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// contentPrefix begins the keys of sessions whose agent sends no id.
+const contentPrefix = "content:"
+
+func (k sessionKey) byContent() bool { return strings.HasPrefix(k.key, contentPrefix) }
+
+// content finds the session of a request without a session id by what the
+// request carries: calls and longer texts of the model, summaries and blocks
+// that were relayed. It indexes sessions without an id only, while they are in
+// memory; the store knows the others.
+type content struct {
+	mu    sync.Mutex
+	memo  memo
+	index map[indexKey][]sessionKey
+	known map[sessionKey][]indexKey // what to forget with a session
+}
+
+// indexKey is something relayed, within a principal.
+type indexKey struct {
+	principal holdfast.Principal
+	digest    holdfast.Digest
+}
+
+// maxIndexed bounds what is indexed of one session: older entries stay, since a
+// history carries them as long as its epoch lasts.
+const maxIndexed = 20_000
+
+func newContent() content {
+	return content{memo: newMemo(), index: map[indexKey][]sessionKey{}, known: map[sessionKey][]indexKey{}}
+}
+
+// add indexes digests for a session. c.mu is held.
+func (c *content) add(k sessionKey, digests ...holdfast.Digest) {
+	for _, d := range digests {
+		at := indexKey{k.principal, d}
+		seen := false
+		for _, other := range c.index[at] {
+			seen = seen || other == k
+		}
+		if !seen && len(c.known[k]) < maxIndexed {
+			c.index[at] = append(c.index[at], k)
+			c.known[k] = append(c.known[k], at)
+		}
+	}
+}
+
+// learn indexes the strong anchors of a history.
+func (c *content) learn(k sessionKey, anchors []anchor) {
+	if !k.byContent() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range anchors {
+		if a.strong {
+			c.add(k, a.digest)
+		}
+	}
+}
+
+// answered indexes what an answer holds. A session that has nothing by which a
+// next request could find it is dropped. s.mu is held.
+func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer) {
+	if !s.key.byContent() {
+		return
+	}
+	c.mu.Lock()
+	found := false
+	for _, ev := range ans.Events {
+		switch ev := ev.(type) {
+		case holdfast.ToolCall:
+			c.add(s.key, holdfast.DigestOf("call", ev.ID))
+			found = true
+		case holdfast.AssistantMessage:
+			if m := textMark(ev); m.strong {
+				c.add(s.key, m.digest)
+				found = true
+			}
+		}
+	}
+	c.mu.Unlock()
+	switch {
+	case !s.unsettled:
+	case found && ans.Complete:
+		s.unsettled = false
+		e.record(s, b)
+	case s.attempts == 0:
+		s.dead = true
+	}
+}
+
+func summaryDigest(d holdfast.Digest) holdfast.Digest {
+	return holdfast.DigestOf("summary", d.String())
+}
+
+func blockDigest(d string) holdfast.Digest { return holdfast.DigestOf("block", d) }
+
+// summarised indexes a summary that was relayed, and its block.
+func (c *content) summarised(k sessionKey, summary holdfast.Digest, block string) {
+	if !k.byContent() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(k, summaryDigest(summary))
+	if block != "" {
+		c.add(k, blockDigest(block))
+	}
+}
+
+// forget drops what is indexed for a session.
+func (c *content) forget(k sessionKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range c.known[k] {
+		var left []sessionKey
+		for _, other := range c.index[at] {
+			if other != k {
+				left = append(left, other)
+			}
+		}
+		if left == nil {
+			delete(c.index, at)
+		} else {
+			c.index[at] = left
+		}
+	}
+	delete(c.known, k)
+}
+
+// match finds the session in memory that shares most with a history: relayed
+// summaries and blocks count before everything else. ambiguous is true when
+// more than one shares as much.
+func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, ambiguous, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	score := map[sessionKey]int{}
+	count := func(d holdfast.Digest, weight int) {
+		for _, k := range c.index[indexKey{p, d}] {
+			score[k] += weight
+		}
+	}
+	for _, a := range h.anchors {
+		if a.strong {
+			count(a.digest, 1)
+		}
+	}
+	for _, d := range h.blocks {
+		count(blockDigest(d), 1<<20)
+	}
+	if !h.summaryText.IsZero() {
+		count(summaryDigest(h.summaryText), 1<<24)
+	}
+	for k, n := range score {
+		switch {
+		case !ok || n > score[best]:
+			best, ambiguous, ok = k, false, true
+		case n == score[best]:
+			ambiguous = true
+		}
+	}
+	return best, ambiguous, ok
+}
+
+// read reads a history through the memo that sessions without an id share.
+func (c *content) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.memo.carriers) > maxIndexed {
+		c.memo.carriers = map[string]bool{}
+	}
+	return c.memo.read(e, codec, in, marker)
+}
+
+// findByContent returns the session of a request without an id, locked.
+func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker bool) (*session, *history, error) {
+	h, err := e.content.read(e, codec, in, marker)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, ambiguous, ok := e.content.match(in.Principal, h)
+	if ok && ambiguous {
+		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
+		ok = false
+	} else if !ok {
+		if key, ok, err = e.storedByContent(ctx, in.Principal, h); err != nil {
+			return nil, nil, err
+		}
+	}
+	if ok {
+		s, err := e.enter(ctx, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.usedAt = e.now()
+		if v.Kind == holdfast.Compaction {
+			s.drain(DrainTimeout)
+		}
+		return s, h, nil
+	}
+	s := newSession(sessionKey{in.Principal, v.Agent, contentPrefix + newID()})
+	s.usedAt = e.now()
+	s.row = e.newRow(s.key)
+	s.loaded, s.unsettled = true, true
+	s.mu.Lock()
+	e.mu.Lock()
+	e.evictOldest()
+	e.sessions[s.key] = s
+	e.mu.Unlock()
+	return s, h, nil
+}
+
+// storedByContent looks a history up in the store.
+func (e *Engine) storedByContent(ctx context.Context, p holdfast.Principal, h *history) (sessionKey, bool, error) {
+	strong := h.strong()
+	if len(strong) == 0 && len(h.blocks) == 0 {
+		return sessionKey{}, false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
+	defer cancel()
+	if err := e.rec.flush(ctx); err != nil {
+		return sessionKey{}, false, err
+	}
+	st, err := e.origin(ctx, p, "", h.blocks, strong)
+	if st == nil || err != nil || !strings.HasPrefix(st.Key, contentPrefix) {
+		return sessionKey{}, false, err
+	}
+	return sessionKey{p, st.Agent, st.Key}, true, nil
+}
