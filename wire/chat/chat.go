@@ -1,8 +1,3 @@
-// Package chat reads the Chat Completions wire format, as far as it is needed:
-// the model that a request names, by which its upstream is chosen. Bodies pass
-// as they are. It stores nothing.
-//
-// Wire facts: https://platform.openai.com/docs/api-reference/chat/create.
 package chat
 
 import (

@@ -1,0 +1,263 @@
+package gemini
+
+import (
+	"bytes"
+	"math"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/callid"
+	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
+)
+
+// part is one part of a content.
+type part struct {
+	// kind is the name of the member that makes it what it is, or "thought"; ""
+	// for one that has only members about another part, and for what is no part.
+	kind  string
+	value holdfast.Span // of that member; indexes the same bytes as the part
+	none  bool          // it is no object
+}
+
+// kinds are the members that make a part what it is, about those that only
+// describe it.
+var (
+	kinds = []string{"text", "functionCall", "functionResponse", "inlineData", "fileData"}
+	about = []string{"thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
+)
+
+// parts reads a parts value; one object stands for a list. value is absent, or
+// of a well-formed value.
+func parts(in []byte, value holdfast.Span) []part {
+	return appendParts(nil, in, value)
+}
+
+func appendParts(list []part, in []byte, value holdfast.Span) []part {
+	if value.Present() {
+		// What is of another kind has no parts.
+		_, _ = each(in, value.Start, func(s holdfast.Span) { list = append(list, partAt(in, s)) })
+	}
+	return list
+}
+
+func partAt(in []byte, span holdfast.Span) part {
+	if in[span.Start] != '{' {
+		return part{none: true}
+	}
+	var p part
+	thought := false
+	// The value is well-formed, so Object takes it.
+	_, _ = jsonscan.Object(in, span.Start, func(key []byte, at int) (int, error) {
+		end, err := jsonscan.Skip(in, at)
+		if err != nil || isNull(in[at:]) {
+			return end, err
+		}
+		if string(key) == "thought" {
+			thought = string(in[at:end]) == "true"
+			return end, nil
+		}
+		name, known := find(key, kinds)
+		if _, more := find(key, about); !known && (more || p.kind != "") {
+			return end, nil
+		}
+		if !known {
+			name = string(key)
+		}
+		p.kind, p.value = name, holdfast.Span{Start: at, End: end}
+		return end, nil
+	})
+	if thought && (p.kind == "text" || p.kind == "") {
+		p.kind = "thought"
+	}
+	return p
+}
+
+func find(key []byte, names []string) (string, bool) {
+	for _, name := range names {
+		if named(key, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// Decode reads one element of contents into events, in order. They hold no
+// reference to element.
+//
+// Text and media parts of a user content that stand together are one
+// UserMessage; a function response or an unknown part between them splits it. A
+// content without a role is the user's. The text of a function response is its
+// output when that is a string, else its error, else all of the response; with
+// an error it is marked as one.
+func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+	at := jsonscan.Space(element, 0)
+	end, err := jsonscan.Skip(element, at)
+	if err != nil {
+		return nil, unreadable("content", err)
+	}
+	if element[at] != '{' {
+		return []holdfast.Event{holdfast.Unknown{}}, nil
+	}
+	var f [2]holdfast.Span
+	fields(element, holdfast.Span{Start: at, End: end}, f[:], "role", "parts")
+	list := parts(element, f[1])
+	switch role := jsonscan.Text(f[0].Of(element)); role {
+	case "user", "function", "":
+		return userEvents(element, list), nil
+	case "model":
+		l := log{whole: true, keep: func(string) bool { return true }, most: math.MaxInt}
+		for _, p := range list {
+			l.take(element, p)
+		}
+		return l.read(), nil
+	case "system":
+		return []holdfast.Event{holdfast.SystemMessage{}}, nil
+	default:
+		return []holdfast.Event{holdfast.Unknown{Type: role}}, nil
+	}
+}
+
+func userEvents(in []byte, list []part) (events []holdfast.Event) {
+	var message []holdfast.Part
+	flush := func() {
+		if len(message) > 0 {
+			events = append(events, holdfast.UserMessage{Parts: message})
+			message = nil
+		}
+	}
+	for _, p := range list {
+		switch {
+		case p.kind == "text":
+			message = append(message, holdfast.Text(jsonscan.Text(p.value.Of(in))))
+		case p.kind == "inlineData" || p.kind == "fileData":
+			message = append(message, holdfast.Media{Type: p.kind})
+		case p.kind == "functionResponse":
+			flush()
+			events = append(events, result(in, p.value))
+		case p.kind != "" || p.none:
+			flush()
+			events = append(events, holdfast.Unknown{Type: p.kind})
+		}
+	}
+	flush()
+	return events
+}
+
+func result(in []byte, value holdfast.Span) holdfast.ToolResult {
+	var f [2]holdfast.Span
+	fields(in, value, f[:], "name", "response")
+	var r [2]holdfast.Span
+	fields(in, f[1], r[:], "output", "error")
+	says := r[0].Of(in)
+	if len(says) == 0 || says[0] != '"' {
+		if says = r[1].Of(in); len(says) == 0 {
+			says = f[1].Of(in)
+		}
+	}
+	res := holdfast.ToolResult{CallID: callid.Result(jsonscan.Text(f[0].Of(in))), IsError: r[1].Present()}
+	if len(says) > 0 && says[0] == '"' {
+		res.Text = string(jsonscan.AppendText(nil, says, holdfast.MaxResultText))
+		return res
+	}
+	end := min(len(says), holdfast.MaxResultText)
+	for end > 0 && end < len(says) && !utf8.RuneStart(says[end]) {
+		end--
+	}
+	res.Text = string(says[:end])
+	return res
+}
+
+// log makes events of the parts of the model, in order.
+type log struct {
+	whole bool // texts are kept
+	// keep tells of which tools the arguments are kept, up to most bytes.
+	keep func(tool string) bool
+	most int
+
+	events []holdfast.Event
+	// The text that goes on:
+	text []byte
+	hash holdfast.TextHasher
+	join jsonscan.Joiner
+	buf  []byte
+	any  bool // a part was read
+}
+
+func (l *log) take(in []byte, p part) {
+	l.any = l.any || p.kind != "" || p.none
+	switch {
+	case p.kind == "text":
+		l.buf = l.join.Append(l.buf[:0], p.value.Of(in))
+		l.write(l.buf)
+	case p.kind == "thought":
+		if n := len(l.events); n == 0 || l.events[n-1] != holdfast.Event(holdfast.Reasoning{}) {
+			l.events = append(l.events, holdfast.Reasoning{})
+		}
+	case p.kind == "functionCall":
+		l.events = append(l.read(), l.call(in, p.value))
+	case p.kind != "" || p.none:
+		l.events = append(l.read(), holdfast.Unknown{Type: p.kind})
+	}
+}
+
+func (l *log) write(b []byte) {
+	l.hash.Write(string(b))
+	if l.whole {
+		l.text = append(l.text, b...)
+	}
+}
+
+// read ends the text that goes on and returns the events.
+func (l *log) read() []holdfast.Event {
+	l.write(l.join.Flush(nil))
+	l.events = l.sofar(l.events)
+	l.hash, l.text = holdfast.TextHasher{}, nil
+	return l.events
+}
+
+// sofar appends the text that goes on to events, when it says something.
+func (l *log) sofar(events []holdfast.Event) []holdfast.Event {
+	d := l.hash.Sum()
+	if d == holdfast.TextDigest("") {
+		return events
+	}
+	return append(events, holdfast.AssistantMessage{Text: string(l.text), Digest: d, Len: l.hash.Len()})
+}
+
+func (l *log) call(in []byte, value holdfast.Span) holdfast.ToolCall {
+	var f [2]holdfast.Span
+	fields(in, value, f[:], "name", "args")
+	name, args := jsonscan.Text(f[0].Of(in)), f[1].Of(in)
+	call := holdfast.ToolCall{ID: callid.Of(name, args), Name: name}
+	if l.keep != nil && l.keep(name) && len(args) > 0 && len(args) <= l.most {
+		call.Arguments = bytes.Clone(args)
+	}
+	return call
+}
+
+// ReadBody reads an answer that was not streamed, or a stream in its list form
+// as a whole. It is Complete when it holds a part, the finish reason is STOP or
+// MAX_TOKENS, and neither an error nor a blocked prompt is told of. It fails on
+// malformed JSON only.
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+	span := whole(body)
+	var err error
+	switch {
+	case !span.Present():
+		_, err = jsonscan.Skip(body, jsonscan.Space(body, 0))
+	case body[span.Start] != '{' && body[span.Start] != '[':
+		err = &jsonscan.SyntaxError{At: span.Start, Want: "a list or an object"}
+	case jsonscan.Space(body, span.End) < len(body):
+		err = &jsonscan.SyntaxError{At: span.End, Want: "nothing behind the value"}
+	}
+	if err != nil {
+		return holdfast.Answer{}, unreadable("answer", err)
+	}
+	s := Stream{log: log{whole: true, keep: func(string) bool { return true }, most: math.MaxInt}}
+	for _, at := range elements(body, span) {
+		c := chunkAt(body, at)
+		s.take(&c)
+	}
+	s.log.read()
+	return s.Answer(), nil
+}
