@@ -20,6 +20,8 @@ type Inbound struct {
 	Header    func(name string) string
 	Body      []byte // decoded, whole
 	Request   holdfast.Request
+
+	last []holdfast.Event // the last element of the history, decoded
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -67,14 +69,14 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		}
 		return codec.Tools(in.Request.Tools.Of(in.Body))
 	}
-	var last []holdfast.Event
 	if n := len(in.Request.Messages); n > 0 {
-		// A last element that does not decode is no marker; readHistory reports it.
-		last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body))
+		// A last element that does not decode is no marker; reading the history
+		// reports it.
+		in.last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body))
 	}
 	a.Verdict = agents.Classify(agents.Evidence{
 		Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
-		Request: &in.Request, Tools: tools, Last: last,
+		Request: &in.Request, Tools: tools, Last: in.last,
 	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {
@@ -113,7 +115,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.beginEpoch(ctx, a, h)
 	default:
 		if !l.replay && l.how != "retry" {
-			e.record(s, l.b)
+			e.record(s, l.b, false)
 		}
 	}
 	if a.Verdict.Kind == holdfast.Turn {
@@ -245,7 +247,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
 			ep.row.Block = block.Text
 		}
 	}
-	wait := e.record(a.s, b)
+	wait := e.record(a.s, b, ep.row.Block != "")
 	if ep.row.Block != "" {
 		a.s.mu.Unlock()
 		e.await(ctx, wait)
@@ -275,7 +277,7 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	if b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
 		b.pending = &boundary{row: row}
 	}
-	e.record(a.s, b, row)
+	e.record(a.s, b, false, row)
 	e.event(a, "started")
 }
 
@@ -314,7 +316,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 		a.b.pending = &boundary{row: a.bound}
 	}
 	e.content.summarised(a.s.key, summary, a.bound.Block)
-	wait := e.record(a.s, a.b, a.bound)
+	wait := e.record(a.s, a.b, true, a.bound)
 	a.s.mu.Unlock()
 	e.await(ctx, wait)
 	e.metrics.commitHold.Observe(time.Since(start).Seconds())
@@ -401,7 +403,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			if a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status != store.BoundaryCommitted {
 				a.b.pending = nil
 			}
-			e.record(s, a.b, a.bound)
+			e.record(s, a.b, false, a.bound)
 			e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "failed").Inc()
 			e.event(a, "failed")
 		}
@@ -430,7 +432,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	if c := continuity.Fold(a.b.confirmed, calls, e.cfg.Preserve); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)
-		e.record(s, a.b)
+		e.record(s, a.b, false)
 	}
 }
 

@@ -92,7 +92,7 @@ func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer
 	case !s.unsettled:
 	case found && ans.Complete:
 		s.unsettled = false
-		e.record(s, b)
+		e.record(s, b, false)
 	case s.attempts == 0:
 		s.dead = true
 	}
@@ -227,9 +227,7 @@ func (e *Engine) storedByContent(ctx context.Context, p holdfast.Principal, h *h
 	}
 	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
 	defer cancel()
-	if err := e.rec.flush(ctx); err != nil {
-		return sessionKey{}, false, err
-	}
+	e.settle(ctx)
 	st, err := e.origin(ctx, p, "", h.blocks, strong)
 	if st == nil || err != nil || !strings.HasPrefix(st.Key, contentPrefix) {
 		return sessionKey{}, false, err

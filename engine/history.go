@@ -55,13 +55,9 @@ func (e *Engine) words(text string) string {
 	return e.cfg.Redact(continuity.Words(text))
 }
 
-// readElement decodes one element. wanted tells which results are of carrier
+// readElement makes an element of its events. wanted tells which results are of carrier
 // calls seen so far. marker drops the last user text: the compaction prompt.
-func (e *Engine) readElement(codec Codec, p holdfast.Protocol, raw []byte, wanted func(string) bool, marker bool) (*element, error) {
-	events, err := codec.Decode(raw)
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wanted func(string) bool, marker bool) *element {
 	el := &element{}
 	for i, ev := range events {
 		switch ev := ev.(type) {
@@ -95,7 +91,7 @@ func (e *Engine) readElement(codec Codec, p holdfast.Protocol, raw []byte, wante
 			el.marks = append(el.marks, mark{digest: holdfast.DigestOf("item", ev.Digest.String()), strong: true})
 		}
 	}
-	return el, nil
+	return el
 }
 
 func (el *element) userText(p holdfast.Protocol, text string, words func(string) string) {
@@ -157,7 +153,7 @@ type anchor struct {
 func place(m mark, prev holdfast.Digest) anchor {
 	a := anchor{digest: m.digest, strong: m.strong, call: m.call}
 	if !m.strong {
-		a.digest = holdfast.DigestOf("after", prev.String(), m.digest.String())
+		a.digest = holdfast.DigestOf("after", string(prev[:]), string(m.digest[:]))
 	}
 	if m.said {
 		a.call = "text " + a.digest.String()
@@ -216,10 +212,14 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 		h.keys[i] = key
 		el, ok := m.elements[key]
 		if !ok {
-			var err error
-			if el, err = e.readElement(codec, req.Protocol, raw, wanted, last); err != nil {
-				return nil, err
+			events := in.last
+			if i < len(req.Messages)-1 || events == nil {
+				var err error
+				if events, err = codec.Decode(raw); err != nil {
+					return nil, err
+				}
 			}
+			el = e.readElement(req.Protocol, events, wanted, last)
 			if !last {
 				m.elements[key] = el
 			}

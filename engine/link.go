@@ -252,9 +252,7 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 	if v.ForkedFrom == "" && len(h.blocks) == 0 && len(strong) == 0 {
 		return linked{}, false, nil
 	}
-	if err := e.rec.flush(ctx); err != nil {
-		return linked{}, false, err
-	}
+	e.settle(ctx)
 	state, err := e.originOf(ctx, s, v, h, strong)
 	if err != nil || state == nil {
 		return linked{}, false, err
@@ -280,6 +278,15 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 		return linked{}, false, nil
 	}
 	return linked{b: s.fork(e, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
+}
+
+// settle lets what is queued be written before the store is asked, as far as
+// half the time allows: under load an answer from what is written is better than
+// none.
+func (e *Engine) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, LoadTimeout/2)
+	defer cancel()
+	_ = e.rec.flush(ctx) // what is not written yet is not found
 }
 
 // originOf reads the session that an unknown one came from; nil: none.

@@ -4,15 +4,19 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
-// queueLength bounds the batches that wait; groupSize those of one commit.
+// queueLength bounds the batches that wait, groupSize those of one commit. A
+// batch that nobody waits for lingers for others to share its commit: what is
+// lost when the process is killed meanwhile comes back with the next request.
 const (
 	queueLength = 4096
-	groupSize   = 128
+	groupSize   = 256
+	linger      = 20 * time.Millisecond
 )
 
 // recorder writes batches off the request path, many in one commit. One
@@ -34,9 +38,10 @@ type recorder struct {
 // job is a batch, or with a nil batch a mark that is reached once all before it
 // are written.
 type job struct {
-	batch *store.Batch
-	after func(error)
-	done  chan error
+	urgent bool // somebody waits
+	batch  *store.Batch
+	after  func(error)
+	done   chan error
 }
 
 func newRecorder(w store.Writer, log *slog.Logger, m *Metrics) *recorder {
@@ -48,10 +53,10 @@ func newRecorder(w store.Writer, log *slog.Logger, m *Metrics) *recorder {
 	return r
 }
 
-// put queues a batch. after is called once with the outcome, never by the
+// put queues a batch; an urgent one is written at once. after is called once with the outcome, never by the
 // caller's goroutine; the channel gets it too.
-func (r *recorder) put(b store.Batch, after func(error)) <-chan error {
-	j := job{batch: &b, after: after, done: make(chan error, 1)}
+func (r *recorder) put(b store.Batch, urgent bool, after func(error)) <-chan error {
+	j := job{batch: &b, urgent: urgent, after: after, done: make(chan error, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -71,7 +76,7 @@ func (r *recorder) put(b store.Batch, after func(error)) <-chan error {
 
 // flush waits until all that was put before is written.
 func (r *recorder) flush(ctx context.Context) error {
-	j := job{done: make(chan error, 1)}
+	j := job{urgent: true, done: make(chan error, 1)}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -103,18 +108,21 @@ func (r *recorder) run() {
 	defer close(r.finished)
 	for j := range r.queue {
 		group := []job{j}
-	fill:
-		for len(group) < groupSize {
+		wait := time.NewTimer(linger)
+		for more := !j.urgent; more && len(group) < groupSize; {
 			select {
 			case next, ok := <-r.queue:
 				if !ok {
-					break fill
+					more = false
+					break
 				}
 				group = append(group, next)
-			default:
-				break fill
+				more = !next.urgent
+			case <-wait.C:
+				more = false
 			}
 		}
+		wait.Stop()
 		r.write(group)
 	}
 }

@@ -268,10 +268,11 @@ func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
 	return true
 }
 
-// record hands what is new to the recorder. s.mu is held. With whole set, or
+// record hands what is new to the recorder, urgent when somebody waits for it to
+// be written. s.mu is held. With whole set, or
 // after a failed write, everything is written again; the store's laws make
 // that safe.
-func (e *Engine) record(s *session, b *branch, extra ...store.Boundary) <-chan error {
+func (e *Engine) record(s *session, b *branch, urgent bool, extra ...store.Boundary) <-chan error {
 	if s.unsettled {
 		s.whole = true
 		written := make(chan error, 1)
@@ -295,7 +296,7 @@ func (e *Engine) record(s *session, b *branch, extra ...store.Boundary) <-chan e
 	for _, x := range branches {
 		x.collect(&batch)
 	}
-	return e.rec.put(batch, func(err error) { e.wrote(s, err) })
+	return e.rec.put(batch, urgent, func(err error) { e.wrote(s, err) })
 }
 
 // wrote learns what became of a batch.

@@ -3,7 +3,9 @@ package proxy
 import (
 	"bytes"
 	"io"
+	"math/bits"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast"
@@ -13,10 +15,11 @@ import (
 // bytes in flight, and what it was decoded to with it, until the last holder
 // has released it.
 type body struct {
-	p     *Proxy
-	bytes []byte
-	size  int64 // admitted
-	refs  atomic.Int32
+	p      *Proxy
+	bytes  []byte
+	size   int64 // admitted
+	refs   atomic.Int32
+	pooled *[]byte // what bytes is cut from, when it goes back to a pool
 }
 
 // admit reads a request's body within the limits. A nil body without error
@@ -34,7 +37,7 @@ func (p *Proxy) admit(r *http.Request) (*body, error) {
 		if !b.grow(r.ContentLength) {
 			return nil, busy()
 		}
-		b.bytes = make([]byte, r.ContentLength)
+		b.bytes = b.take(int(r.ContentLength))
 		if _, err := io.ReadFull(r.Body, b.bytes); err != nil {
 			b.release()
 			return nil, nil
@@ -96,7 +99,33 @@ func (b *body) release() {
 	if b.refs.Add(-1) == 0 {
 		b.p.inFlight.Add(-b.size)
 		b.bytes = nil
+		if b.pooled != nil {
+			pools[bits.Len(uint(cap(*b.pooled)-1))].Put(b.pooled)
+			b.pooled = nil
+		}
 	}
+}
+
+// pools hold buffers of bodies by size: pool n those of 1<<n bytes. Agents send
+// bodies of the same size over and over; what is not used the collector takes.
+var pools [25]sync.Pool
+
+// smallest and largest are the sizes that are pooled, as powers of two.
+const smallest, largest = 12, 24
+
+// take returns a buffer of n bytes that goes back when the body is released.
+func (b *body) take(n int) []byte {
+	class := bits.Len(uint(n - 1))
+	if class < smallest || class > largest {
+		return make([]byte, n)
+	}
+	if p, ok := pools[class].Get().(*[]byte); ok {
+		b.pooled = p
+	} else {
+		buf := make([]byte, 1<<class)
+		b.pooled = &buf
+	}
+	return (*b.pooled)[:n]
 }
 
 // reader makes a body for the transport, which closes it when it has sent it

@@ -66,7 +66,7 @@ func (x *exchange) run() {
 // its credential from foreign web pages.
 func (x *exchange) choose() error {
 	if x.rt.up == nil {
-		up, err := x.p.upstreams.ForModel(x.rt.protocol, x.modelName())
+		up, err := x.p.upstreams.ForModel(x.rt.protocol, x.modelName)
 		if err != nil {
 			return err
 		}

@@ -193,7 +193,7 @@ func (p *Proxy) protocolByHeader(r *http.Request) holdfast.Protocol {
 	case r.Header.Get("X-Api-Key") != "":
 		return holdfast.Anthropic
 	case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "):
-		if _, err := p.upstreams.ForModel(holdfast.Responses, ""); err != nil {
+		if _, err := p.upstreams.ForModel(holdfast.Responses, func() string { return "" }); err != nil {
 			return holdfast.Chat
 		}
 		return holdfast.Responses

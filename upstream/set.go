@@ -36,14 +36,20 @@ func (s *Set) ByName(name string) (*Upstream, error) {
 // with a matching pattern, or without any. A call that names no model, such as
 // a list of models, goes to the first upstream of the protocol. The error has
 // the code not_found.
-func (s *Set) ForModel(p holdfast.Protocol, model string) (*Upstream, error) {
-	spoken := false
+//
+// name reads the model; it is called once at most, and only where it matters:
+// for many requests it means a pass over the whole body.
+func (s *Set) ForModel(p holdfast.Protocol, name func() string) (*Upstream, error) {
+	spoken, asked, model := false, false, ""
 	for _, u := range s.list {
 		if u.Protocol != p {
 			continue
 		}
 		spoken = true
-		if model == "" || u.serves(model) {
+		if len(u.Models) > 0 && !asked {
+			asked, model = true, name()
+		}
+		if len(u.Models) == 0 || model == "" || u.serves(model) {
 			return u, nil
 		}
 	}
@@ -61,7 +67,7 @@ func (u *Upstream) serves(model string) bool {
 			return true
 		}
 	}
-	return len(u.Models) == 0
+	return false
 }
 
 // match reports whether the pattern is the whole text, where * stands for any

@@ -171,7 +171,7 @@ func TestRouting(t *testing.T) {
 		{holdfast.Chat, "gpt-5", "", `no upstream serves the model "gpt-5" over chat. Add it to the models of an [[upstream]] with protocol = "chat"`},
 		{holdfast.Gemini, "gemini-3", "", `no upstream speaks gemini. Add an [[upstream]] with protocol = "gemini" to the configuration`},
 	} {
-		u, err := s.ForModel(c.protocol, c.model)
+		u, err := s.ForModel(c.protocol, func() string { return c.model })
 		check(t, string(c.protocol)+" "+c.model, u, err, c.want, c.fail)
 	}
 	for _, name := range []string{"opus", "late"} {
