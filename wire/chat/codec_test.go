@@ -80,8 +80,11 @@ func TestScanOfOtherShapes(t *testing.T) {
 		{"null counts as absent", `{"messages":null,"tools":null,"model":null,"stream":null,"prompt_cache_key":null}`, holdfast.Request{}, ""},
 		{"an empty list is present", `{"messages":[]}`, holdfast.Request{List: holdfast.Span{Start: 12, End: 14}}, ""},
 		{"a key in escapes", `{"m\u006fdel":"x"}`, holdfast.Request{Model: "x"}, ""},
-		{"the last of a repeated member counts", `{"model":"a","stream":true,"tools":[1,2],"model":"b","stream":false,"tools":[3]}`,
-			holdfast.Request{Model: "b", Tools: holdfast.Span{Start: 76, End: 79}, ToolCount: 1}, ""},
+		{
+			"the last of a repeated member counts", `{"model":"a","stream":true,"tools":[1,2],"model":"b","stream":false,"tools":[3]}`,
+			holdfast.Request{Model: "b", Tools: holdfast.Span{Start: 76, End: 79}, ToolCount: 1},
+			"",
+		},
 		{"messages inside another member are not the history", `{"x":{"messages":[1]},"messages":[]}`, holdfast.Request{List: holdfast.Span{Start: 33, End: 35}}, ""},
 		{"the history twice", `{"messages":[],"messages":[]}`, holdfast.Request{}, "messages stands there twice"},
 		{"a history that is no list", `{"messages":"hi"}`, holdfast.Request{}, "malformed JSON at byte 12: an array expected"},
@@ -117,40 +120,63 @@ func TestDecode(t *testing.T) {
 		want          []holdfast.Event
 	}{
 		{"a user message of one string", `{"role":"user","content":"a\nb"}`, []holdfast.Event{user(holdfast.Text("a\nb"))}},
-		{"a user message in parts",
+		{
+			"a user message in parts",
 			`{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:"}},{"type":"input_audio","input_audio":{}},{"type":"file","file":{}},{"type":"video_url","video_url":{}},{"text":"b","type":"text"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "image_url"}, holdfast.Media{Type: "input_audio"}, holdfast.Media{Type: "file"}, holdfast.Media{Type: "video_url"}, holdfast.Text("b"))}},
-		{"an unknown part splits the message around it", `{"role":"user","content":[{"type":"text","text":"a"},{"type":"hologram"},7,{"type":"text","text":"b"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}, user(holdfast.Text("b"))}},
+			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "image_url"}, holdfast.Media{Type: "input_audio"}, holdfast.Media{Type: "file"}, holdfast.Media{Type: "video_url"}, holdfast.Text("b"))},
+		},
+		{
+			"an unknown part splits the message around it", `{"role":"user","content":[{"type":"text","text":"a"},{"type":"hologram"},7,{"type":"text","text":"b"}]}`,
+			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}, user(holdfast.Text("b"))},
+		},
 		{"an assistant message of one string", `{"role":"assistant","content":" done "}`, []holdfast.Event{said(" done ")}},
-		{"an assistant message in parts", `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"},{"type":"hologram"}]}`,
-			[]holdfast.Event{said("a"), said("no"), holdfast.Unknown{Type: "hologram"}}},
-		{"reasoning, text, refusal and calls, in whatever order they stand",
+		{
+			"an assistant message in parts", `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"},{"type":"hologram"}]}`,
+			[]holdfast.Event{said("a"), said("no"), holdfast.Unknown{Type: "hologram"}},
+		},
+		{
+			"reasoning, text, refusal and calls, in whatever order they stand",
 			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"Read","arguments":"{\"p\": \"\\u0041\"}"}},{"id":"c2","type":"custom","custom":{"name":"patch","input":"a\nb"}}],"refusal":"no","content":"a","reasoning_content":"hm"}`,
-			[]holdfast.Event{holdfast.Reasoning{}, said("a"), said("no"),
+			[]holdfast.Event{
+				holdfast.Reasoning{},
+				said("a"), said("no"),
 				holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte(`{"p": "\u0041"}`)},
-				holdfast.ToolCall{ID: "c2", Name: "patch", Arguments: []byte(`"a\nb"`)}}},
+				holdfast.ToolCall{ID: "c2", Name: "patch", Arguments: []byte(`"a\nb"`)},
+			},
+		},
 		{"reasoning under its other name", `{"role":"assistant","content":"a","reasoning":"hm"}`, []holdfast.Event{holdfast.Reasoning{}, said("a")}},
 		{"empty reasoning is none", `{"role":"assistant","content":"a","reasoning":null,"reasoning_content":""}`, []holdfast.Event{said("a")}},
-		{"calls without text", `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"Read","arguments":""}}]}`,
-			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte{}}}},
-		{"arguments that are an object already", `{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"Read","arguments":{"p": 1}}}]}`,
-			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte(`{"p": 1}`)}}},
-		{"the older function call gets an id", `{"role":"assistant","content":null,"function_call":{"name":"Read","arguments":"{ \"p\": 1}"}}`,
-			[]holdfast.Event{holdfast.ToolCall{ID: callid.Of("Read", []byte(`{"p":1}`)), Name: "Read", Arguments: []byte(`{ "p": 1}`)}}},
+		{
+			"calls without text", `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"Read","arguments":""}}]}`,
+			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte{}}},
+		},
+		{
+			"arguments that are an object already", `{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"Read","arguments":{"p": 1}}}]}`,
+			[]holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte(`{"p": 1}`)}},
+		},
+		{
+			"the older function call gets an id", `{"role":"assistant","content":null,"function_call":{"name":"Read","arguments":"{ \"p\": 1}"}}`,
+			[]holdfast.Event{holdfast.ToolCall{ID: callid.Of("Read", []byte(`{"p":1}`)), Name: "Read", Arguments: []byte(`{ "p": 1}`)}},
+		},
 		{"no call", `{"role":"assistant","content":"a","tool_calls":[],"function_call":null}`, []holdfast.Event{said("a")}},
 		{"a call that is no object", `{"role":"assistant","tool_calls":[7]}`, []holdfast.Event{holdfast.ToolCall{ID: callid.Of("", nil)}}},
 		{"a blank text of the model is no event", `{"role":"assistant","content":" \n"}`, nil},
 		{"a result", `{"role":"tool","tool_call_id":"c1","content":"ok"}`, []holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "ok"}}},
-		{"a result in parts, of which only texts count", `{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"a"},{"type":"image_url"},{"type":"text","text":"b"}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "a\nb"}}},
+		{
+			"a result in parts, of which only texts count", `{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"a"},{"type":"image_url"},{"type":"text","text":"b"}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "c1", Text: "a\nb"}},
+		},
 		{"a result without content", `{"role":"tool","tool_call_id":"c1"}`, []holdfast.Event{holdfast.ToolResult{CallID: "c1"}}},
 		{"the older result names the tool", `{"role":"function","name":"Read","content":"ok"}`, []holdfast.Event{holdfast.ToolResult{CallID: "Read#", Text: "ok"}}},
 		{"a result that names nothing", `{"role":"tool","content":"ok"}`, []holdfast.Event{holdfast.ToolResult{Text: "ok"}}},
-		{"a long result is cut between characters", `{"role":"tool","tool_call_id":"c","content":"` + long + `ü"}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long}}},
-		{"a long result in parts is cut as a whole", `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"` + long + `"},{"type":"text","text":"b"}]}`,
-			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long + "\n"}}},
+		{
+			"a long result is cut between characters", `{"role":"tool","tool_call_id":"c","content":"` + long + `ü"}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long}},
+		},
+		{
+			"a long result in parts is cut as a whole", `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"` + long + `"},{"type":"text","text":"b"}]}`,
+			[]holdfast.Event{holdfast.ToolResult{CallID: "c", Text: long + "\n"}},
+		},
 		{"a system message", `{"role":"system","content":"x"}`, []holdfast.Event{holdfast.SystemMessage{}}},
 		{"a developer message", `{"role":"developer","content":"x"}`, []holdfast.Event{holdfast.SystemMessage{}}},
 		{"an unknown role", `{"role":"critic","content":"x"}`, []holdfast.Event{holdfast.Unknown{Type: "critic"}}},
@@ -225,16 +251,26 @@ func TestInsertBlock(t *testing.T) {
 		at         int
 		want       string
 	}{
-		{"a string stays one", `{"messages":[{"role":"user","content":"a\u0041\"" }],"x":1}`, 0,
-			`{"messages":[{"role":"user","content":"a\u0041\"\n\nN \"1\"\n" }],"x":1}`},
-		{"an empty string needs no line breaks", `{"messages":[{"role":"user","content":""}]}`, 0,
-			`{"messages":[{"role":"user","content":"N \"1\"\n"}]}`},
-		{"a list gets one more part", `{"messages":[{"content":[ {"type":"text","text":"a"} ],"role":"user"},{"role":"assistant","content":"b"}]}`, 0,
-			`{"messages":[{"content":[ {"type":"text","text":"a"} ,{"type":"text","text":"N \"1\"\n"}],"role":"user"},{"role":"assistant","content":"b"}]}`},
-		{"an empty list gets its first", `{"messages":[{"role":"user","content":[ ]}]}`, 0,
-			`{"messages":[{"role":"user","content":[ {"type":"text","text":"N \"1\"\n"}]}]}`},
-		{"a later message", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`, 2,
-			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c\n\nN \"1\"\n"}]}`},
+		{
+			"a string stays one", `{"messages":[{"role":"user","content":"a\u0041\"" }],"x":1}`, 0,
+			`{"messages":[{"role":"user","content":"a\u0041\"\n\nN \"1\"\n" }],"x":1}`,
+		},
+		{
+			"an empty string needs no line breaks", `{"messages":[{"role":"user","content":""}]}`, 0,
+			`{"messages":[{"role":"user","content":"N \"1\"\n"}]}`,
+		},
+		{
+			"a list gets one more part", `{"messages":[{"content":[ {"type":"text","text":"a"} ],"role":"user"},{"role":"assistant","content":"b"}]}`, 0,
+			`{"messages":[{"content":[ {"type":"text","text":"a"} ,{"type":"text","text":"N \"1\"\n"}],"role":"user"},{"role":"assistant","content":"b"}]}`,
+		},
+		{
+			"an empty list gets its first", `{"messages":[{"role":"user","content":[ ]}]}`, 0,
+			`{"messages":[{"role":"user","content":[ {"type":"text","text":"N \"1\"\n"}]}]}`,
+		},
+		{
+			"a later message", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`, 2,
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c\n\nN \"1\"\n"}]}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -273,14 +309,22 @@ func TestReadBody(t *testing.T) {
 		name, body string
 		want       holdfast.Answer
 	}{
-		{"an answer", `{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":{}}`,
-			holdfast.Answer{ID: "chatcmpl-1", Complete: true, Stop: "stop", Events: []holdfast.Event{said("a")}}},
-		{"calls", `{"id":"1","choices":[{"message":{"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"Read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-			holdfast.Answer{ID: "1", Complete: true, Stop: "tool_calls", Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte(`{}`)}}}},
-		{"of several choices the first counts", `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"length"},{"index":1,"message":{"content":"b"},"finish_reason":"stop"}]}`,
-			holdfast.Answer{Complete: true, Stop: "length", Events: []holdfast.Event{said("a")}}},
-		{"an answer that was filtered", `{"choices":[{"message":{"content":"a"},"finish_reason":"content_filter"}]}`,
-			holdfast.Answer{Stop: "content_filter", Events: []holdfast.Event{said("a")}}},
+		{
+			"an answer", `{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":{}}`,
+			holdfast.Answer{ID: "chatcmpl-1", Complete: true, Stop: "stop", Events: []holdfast.Event{said("a")}},
+		},
+		{
+			"calls", `{"id":"1","choices":[{"message":{"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"Read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+			holdfast.Answer{ID: "1", Complete: true, Stop: "tool_calls", Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "Read", Arguments: []byte(`{}`)}}},
+		},
+		{
+			"of several choices the first counts", `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"length"},{"index":1,"message":{"content":"b"},"finish_reason":"stop"}]}`,
+			holdfast.Answer{Complete: true, Stop: "length", Events: []holdfast.Event{said("a")}},
+		},
+		{
+			"an answer that was filtered", `{"choices":[{"message":{"content":"a"},"finish_reason":"content_filter"}]}`,
+			holdfast.Answer{Stop: "content_filter", Events: []holdfast.Event{said("a")}},
+		},
 		{"no finish reason", `{"choices":[{"message":{"content":"a"},"finish_reason":null}]}`, holdfast.Answer{Events: []holdfast.Event{said("a")}}},
 		{"an error", `{"error":{"message":"overloaded","code":503}}`, holdfast.Answer{}},
 		{"an error beside a text", `{"error":{"code":502},"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`, holdfast.Answer{Stop: "stop", Events: []holdfast.Event{said("a")}}},
@@ -331,8 +375,10 @@ func TestPatchBody(t *testing.T) {
 	}{
 		{"behind the text", choice(`"role":"assistant","content":"a\u0041 "`, "stop"), choice(`"role":"assistant","content":"a\u0041 \n\n`+recordIn+`"`, "stop"), "aA \n\n" + record},
 		{"reasoning stays as it is", choice(`"reasoning_content":"hm `+older+`","content":"a"`, "length"), choice(`"reasoning_content":"hm `+older+`","content":"a\n\n`+recordIn+`"`, "length"), "a\n\n" + record},
-		{"behind the last part that says something", choice(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":" "}]`, "stop"),
-			choice(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b\n\n`+recordIn+`"},{"type":"text","text":" "}]`, "stop"), "b\n\n" + record},
+		{
+			"behind the last part that says something", choice(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":" "}]`, "stop"),
+			choice(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b\n\n`+recordIn+`"},{"type":"text","text":" "}]`, "stop"), "b\n\n" + record,
+		},
 		{"an older block makes room", choice(`"content":"a\n`+older+` b `+older+`"`, "stop"), choice(`"content":"a b\n\n`+recordIn+`"`, "stop"), "a b\n\n" + record},
 		{"an older block that never closes reaches to the end", choice(`"content":"a \u003choldfast-record rev=1> b"`, "stop"), choice(`"content":"a\n\n`+recordIn+`"`, "stop"), "a\n\n" + record},
 		{"empty calls and no refusal", choice(`"content":"a","tool_calls":[],"function_call":null,"refusal":null`, "stop"), choice(`"content":"a\n\n`+recordIn+`","tool_calls":[],"function_call":null,"refusal":null`, "stop"), "a\n\n" + record},

@@ -63,52 +63,104 @@ func TestStream(t *testing.T) {
 		want     holdfast.Answer
 		terminal bool
 	}{
-		{"a text in deltas", wait + begin() + delta(`gr\u00fc`) + wait + delta("n 🧭\\n") + end("stop") + usage + over, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}}, true},
-		{"a character cut between its surrogate halves", begin() + delta(`a\ud83e`) + delta(`\udded`) + stop, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a🧭")}}, true},
-		{"a frame that holds text and the finish reason", delta("a") + chunkOf(`"content":"b"`, `"stop"`) + over, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("ab")}}, true},
-		{"text in parts", chunkOf(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, "null") + stop, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("ab")}}, true},
-		{"a stream that ends with its finish reason, without a terminal event", begin() + delta("a") + end("stop") + usage, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a")}}, false},
-		{"reasoning, a refusal and text, mixed", chunkOf(`"reasoning_content":"hm"`, "null") + chunkOf(`"refusal":"no"`, "null") + delta("a") + chunkOf(`"reasoning":"h","content":null`, "null") + stop, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{holdfast.Reasoning{}, heard("a"), heard("no")}}, true},
-		{"two calls, told apart by index", begin() +
-			call(`{"index":0,"id":"c1","type":"function","function":{"name":"Plan","arguments":""}}`) + call(`{"index":0,"function":{"arguments":"{\"a\":"}}`) +
-			call(`{"index":1,"id":"c2","type":"function","function":{"name":"Read","arguments":"{}"}}`) + call(`{"index":0,"function":{"arguments":" \"ü\\n\"}"}}`) + calls,
+		{
+			"a text in deltas", wait + begin() + delta(`gr\u00fc`) + wait + delta("n 🧭\\n") + end("stop") + usage + over, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}},
+			true,
+		},
+		{
+			"a character cut between its surrogate halves", begin() + delta(`a\ud83e`) + delta(`\udded`) + stop, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a🧭")}},
+			true,
+		},
+		{
+			"a frame that holds text and the finish reason", delta("a") + chunkOf(`"content":"b"`, `"stop"`) + over, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("ab")}},
+			true,
+		},
+		{
+			"text in parts", chunkOf(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, "null") + stop, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("ab")}},
+			true,
+		},
+		{
+			"a stream that ends with its finish reason, without a terminal event", begin() + delta("a") + end("stop") + usage, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a")}},
+			false,
+		},
+		{
+			"reasoning, a refusal and text, mixed", chunkOf(`"reasoning_content":"hm"`, "null") + chunkOf(`"refusal":"no"`, "null") + delta("a") + chunkOf(`"reasoning":"h","content":null`, "null") + stop, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{holdfast.Reasoning{}, heard("a"), heard("no")}},
+			true,
+		},
+		{
+			"two calls, told apart by index", begin() +
+				call(`{"index":0,"id":"c1","type":"function","function":{"name":"Plan","arguments":""}}`) + call(`{"index":0,"function":{"arguments":"{\"a\":"}}`) +
+				call(`{"index":1,"id":"c2","type":"function","function":{"name":"Read","arguments":"{}"}}`) + call(`{"index":0,"function":{"arguments":" \"ü\\n\"}"}}`) + calls,
 			func(tool string) bool { return tool == "Plan" },
 			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{
-				holdfast.ToolCall{ID: "c1", Name: "Plan", Arguments: []byte(`{"a": "ü\n"}`)}, holdfast.ToolCall{ID: "c2", Name: "Read"}}}, true},
-		{"two calls in one frame", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"1"}},{"index":1,"id":"c2","function":{"name":"B","arguments":"2"}}`) + calls, all,
+				holdfast.ToolCall{ID: "c1", Name: "Plan", Arguments: []byte(`{"a": "ü\n"}`)}, holdfast.ToolCall{ID: "c2", Name: "Read"},
+			}},
+			true,
+		},
+		{
+			"two calls in one frame", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"1"}},{"index":1,"id":"c2","function":{"name":"B","arguments":"2"}}`) + calls, all,
 			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{
-				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`1`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`2`)}}}, true},
-		{"two calls with one index, told apart by id", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"{"}}`) + call(`{"index":0,"id":"c1","function":{"arguments":"}"}}`) + call(`{"index":0,"id":"c2","function":{"name":"B","arguments":"["}}`) + call(`{"index":0,"function":{"arguments":"]"}}`) + calls, all,
+				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`1`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`2`)},
+			}},
+			true,
+		},
+		{
+			"two calls with one index, told apart by id", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"{"}}`) + call(`{"index":0,"id":"c1","function":{"arguments":"}"}}`) + call(`{"index":0,"id":"c2","function":{"name":"B","arguments":"["}}`) + call(`{"index":0,"function":{"arguments":"]"}}`) + calls, all,
 			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{
-				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{}`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`[]`)}}}, true},
-		{"two calls without an index, told apart by id", call(`{"id":"c1","function":{"name":"A","arguments":"{"}}`) + call(`{"function":{"arguments":"}"}}`) + call(`{"id":"c2","function":{"name":"B","arguments":"[]"}}`) + calls, all,
+				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{}`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`[]`)},
+			}},
+			true,
+		},
+		{
+			"two calls without an index, told apart by id", call(`{"id":"c1","function":{"name":"A","arguments":"{"}}`) + call(`{"function":{"arguments":"}"}}`) + call(`{"id":"c2","function":{"name":"B","arguments":"[]"}}`) + calls, all,
 			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{
-				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{}`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`[]`)}}}, true},
-		{"a custom call", call(`{"index":0,"id":"c1","type":"custom","custom":{"name":"patch","input":"a"}}`) + call(`{"index":0,"custom":{"input":"\nb"}}`) + calls, all,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "patch", Arguments: []byte(`"a\nb"`)}}}, true},
-		{"arguments that are an object already", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":{"p":1}}}`) + calls, all,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{"p":1}`)}}}, true},
-		{"the older function call gets its id from arguments that nobody wants", chunkOf(`"function_call":{"name":"A","arguments":"{ \"p\""}`, "null") + chunkOf(`"function_call":{"arguments":": 1}"}`, "null") + end("function_call") + over, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "function_call", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: callid.Of("A", []byte(`{"p":1}`)), Name: "A"}}}, true},
-		{"arguments above the bound are dropped as a whole", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"`+strings.Repeat("x", maxArguments)+`"}}`) + call(`{"index":0,"function":{"arguments":"x"}}`) + call(`{"index":0,"function":{"arguments":"x"}}`) + calls, all,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A"}}}, true},
+				holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{}`)}, holdfast.ToolCall{ID: "c2", Name: "B", Arguments: []byte(`[]`)},
+			}},
+			true,
+		},
+		{
+			"a custom call", call(`{"index":0,"id":"c1","type":"custom","custom":{"name":"patch","input":"a"}}`) + call(`{"index":0,"custom":{"input":"\nb"}}`) + calls, all,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "patch", Arguments: []byte(`"a\nb"`)}}},
+			true,
+		},
+		{
+			"arguments that are an object already", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":{"p":1}}}`) + calls, all,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A", Arguments: []byte(`{"p":1}`)}}},
+			true,
+		},
+		{
+			"the older function call gets its id from arguments that nobody wants", chunkOf(`"function_call":{"name":"A","arguments":"{ \"p\""}`, "null") + chunkOf(`"function_call":{"arguments":": 1}"}`, "null") + end("function_call") + over, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "function_call", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: callid.Of("A", []byte(`{"p":1}`)), Name: "A"}}},
+			true,
+		},
+		{
+			"arguments above the bound are dropped as a whole", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"`+strings.Repeat("x", maxArguments)+`"}}`) + call(`{"index":0,"function":{"arguments":"x"}}`) + call(`{"index":0,"function":{"arguments":"x"}}`) + calls, all,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "tool_calls", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A"}}},
+			true,
+		},
 		{"a stream that breaks in a text", begin() + delta("ab"), nil, holdfast.Answer{ID: "chatcmpl-1", Events: []holdfast.Event{heard("ab")}}, false},
-		{"a stream that breaks in a call", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"{"}}`), all,
-			holdfast.Answer{ID: "chatcmpl-1", Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A"}}}, false},
+		{
+			"a stream that breaks in a call", call(`{"index":0,"id":"c1","function":{"name":"A","arguments":"{"}}`), all,
+			holdfast.Answer{ID: "chatcmpl-1", Events: []holdfast.Event{holdfast.ToolCall{ID: "c1", Name: "A"}}},
+			false,
+		},
 		{"a finish reason that text follows was not the last", chunkOf(`"content":"a"`, `"stop"`) + delta("b"), nil, holdfast.Answer{ID: "chatcmpl-1", Events: []holdfast.Event{heard("ab")}}, false},
 		{"an empty finish reason is none", chunkOf(`"content":"a"`, `""`) + over, nil, holdfast.Answer{ID: "chatcmpl-1", Events: []holdfast.Event{heard("a")}}, true},
 		{"an error", begin() + delta("a") + fail, nil, holdfast.Answer{ID: "chatcmpl-1", Stop: "error", Events: []holdfast.Event{heard("a")}}, false},
 		{"an error behind the finish reason", delta("a") + end("stop") + data(`{"error":"x"}`) + over, nil, holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Events: []holdfast.Event{heard("a")}}, true},
 		{"an answer that was filtered", delta("a") + end("content_filter") + over, nil, holdfast.Answer{ID: "chatcmpl-1", Stop: "content_filter", Events: []holdfast.Event{heard("a")}}, true},
 		{"an end without a finish reason", begin() + over, nil, holdfast.Answer{ID: "chatcmpl-1"}, true},
-		{"of several choices the first counts", delta("a") + data(`{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}`) + stop, nil,
-			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a")}}, true},
+		{
+			"of several choices the first counts", delta("a") + data(`{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}`) + stop, nil,
+			holdfast.Answer{ID: "chatcmpl-1", Stop: "stop", Complete: true, Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"frames that are no JSON or say nothing", "data: {\n\ndata: 7\n\n" + data(`{"choices":null}`) + data(`{"choices":[{"delta":null},7]}`) + "event: x\n\ndata:  [DONE] \n\n", nil, holdfast.Answer{}, true},
 	}
 	for _, c := range cases {
@@ -174,36 +226,54 @@ func TestPatcher(t *testing.T) {
 	tail := end("stop") + usage + over
 	last := func(text string) string { return chunkOf(`"content":"`+text+`"`, `"stop"`) }
 	cases := []struct{ name, in, want, text string }{ // text: of the answer before the block
-		{"the block comes before the finish reason",
+		{
+			"the block comes before the finish reason",
 			begin() + delta("a") + wait + delta("b") + tail,
-			begin() + delta("a") + wait + delta("b") + added() + tail, "ab"},
-		{"the block goes to the text of the frame with the finish reason",
+			begin() + delta("a") + wait + delta("b") + added() + tail, "ab",
+		},
+		{
+			"the block goes to the text of the frame with the finish reason",
 			delta("a ") + last("b") + over,
-			delta("a ") + last(`b\n\n`+recordIn) + over, "a b"},
-		{"the envelope is of this answer, without its usage",
+			delta("a ") + last(`b\n\n`+recordIn) + over, "a b",
+		},
+		{
+			"the envelope is of this answer, without its usage",
 			data(`{"id":"x","choices":[{"delta":{"content":"a"}}]}`) + data(` {"provider":"p","id":"x","x_groq":{"usage":{}},"usage":{"total_tokens":1},"choices":[{"delta":{},"finish_reason":"stop"}]}`) + over,
-			data(`{"id":"x","choices":[{"delta":{"content":"a"}}]}`) + data(`{"provider":"p","id":"x","choices":[{"index":0,"delta":{"content":"\n\n`+recordIn+`"},"finish_reason":null}]}`) + data(` {"provider":"p","id":"x","x_groq":{"usage":{}},"usage":{"total_tokens":1},"choices":[{"delta":{},"finish_reason":"stop"}]}`) + over, "a"},
+			data(`{"id":"x","choices":[{"delta":{"content":"a"}}]}`) + data(`{"provider":"p","id":"x","choices":[{"index":0,"delta":{"content":"\n\n`+recordIn+`"},"finish_reason":null}]}`) + data(` {"provider":"p","id":"x","x_groq":{"usage":{}},"usage":{"total_tokens":1},"choices":[{"delta":{},"finish_reason":"stop"}]}`) + over, "a",
+		},
 		{"a finish reason that comes twice", delta("a") + end("stop") + end("stop") + over, delta("a") + added() + end("stop") + end("stop") + over, "a"},
 		{"a finish reason in every frame", last("a") + last("b") + last("") + over, last("a") + last(`b\n\n`+recordIn) + last("") + over, "ab"},
 		{"reasoning passes", chunkOf(`"reasoning_content":"hm `+older+`"`, "null") + delta("a") + tail, chunkOf(`"reasoning_content":"hm `+older+`"`, "null") + delta("a") + added() + tail, "a"},
-		{"an older block goes, with the white space before it",
+		{
+			"an older block goes, with the white space before it",
 			delta(`a\n`+older+` b`) + tail,
-			delta(`a b`) + added() + tail, "a b"},
-		{"an older block over many frames, the delimiters in pieces and in escapes",
+			delta(`a b`) + added() + tail, "a b",
+		},
+		{
+			"an older block over many frames, the delimiters in pieces and in escapes",
 			delta(`a \n`) + wait + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + delta(`record v>`) + delta(`old`) + wait + delta(`</holdfast`) + delta(`-record`) + delta(`>b`) + tail,
-			delta(`a`) + wait + delta(``) + delta(``) + delta(``) + delta(``) + delta(``) + wait + delta(``) + delta(``) + delta(`b`) + added() + tail, "ab"},
-		{"an older block that never closes ends with the text",
+			delta(`a`) + wait + delta(``) + delta(``) + delta(``) + delta(``) + delta(``) + wait + delta(``) + delta(``) + delta(`b`) + added() + tail, "ab",
+		},
+		{
+			"an older block that never closes ends with the text",
 			delta(`a <holdfast-record`) + last(` v`) + over,
-			delta(`a`) + last(`\n\n`+recordIn) + over, "a"},
-		{"what only looks like the start of a block passes verbatim",
+			delta(`a`) + last(`\n\n`+recordIn) + over, "a",
+		},
+		{
+			"what only looks like the start of a block passes verbatim",
 			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + tail,
-			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + added() + tail, "a <holdfast-rec <hold"},
-		{"frames with CRLF, comments and data in lines stay as they are, but for the text",
+			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + added() + tail, "a <holdfast-rec <hold",
+		},
+		{
+			"frames with CRLF, comments and data in lines stay as they are, but for the text",
 			": c\r\n\r\nid: 5\r\ndata: {\"choices\":[{\"index\":0,\r\ndata:  \"delta\":{\"content\":\"a " + older + "\"}}]}\r\n\r\n" + tail,
-			": c\r\n\r\nid: 5\r\ndata: {\"choices\":[{\"index\":0,\r\ndata:  \"delta\":{\"content\":\"a\"}}]}\r\n\r\n" + added() + tail, "a"},
-		{"frames without choices and unknown ones pass in order",
+			": c\r\n\r\nid: 5\r\ndata: {\"choices\":[{\"index\":0,\r\ndata:  \"delta\":{\"content\":\"a\"}}]}\r\n\r\n" + added() + tail, "a",
+		},
+		{
+			"frames without choices and unknown ones pass in order",
 			data(`{"choices":[],"prompt_filter_results":[]}`) + delta("a") + "event: x\ndata: 7\n\n" + data(`{"choices":[{"index":0,"content_filter_offsets":{}}]}`) + tail,
-			data(`{"choices":[],"prompt_filter_results":[]}`) + delta("a") + "event: x\ndata: 7\n\n" + data(`{"choices":[{"index":0,"content_filter_offsets":{}}]}`) + added() + tail, "a"},
+			data(`{"choices":[],"prompt_filter_results":[]}`) + delta("a") + "event: x\ndata: 7\n\n" + data(`{"choices":[{"index":0,"content_filter_offsets":{}}]}`) + added() + tail, "a",
+		},
 		{"a text that ends in half a character", delta(`a\ud83e`) + tail, delta(`a\ud83e`) + added() + tail, "a\ufffd"},
 		{"a text cut off at the limit is still a text", delta("a") + end("length") + over, delta("a") + added() + end("length") + over, "a"},
 		{"empty calls are none", chunkOf(`"content":"a","tool_calls":[],"function_call":null`, "null") + tail, chunkOf(`"content":"a","tool_calls":[],"function_call":null`, "null") + added() + tail, "a"},
@@ -474,70 +544,6 @@ func FuzzStream(f *testing.F) {
 		}
 		if !p.Patched() && !bytes.ContainsAny(in, "<\\") && want != string(in) {
 			t.Fatalf("not patched, and changed: %q became %q", in, want)
-		}
-	})
-}
-
-func conversation(size int) []byte {
-	prose := strings.Repeat(`The reader stops at the first blank line.\nA field named \"data\" may repeat, `, 25)
-	source := strings.Repeat(`\tfor at < len(b) {\n\t\tat = step(b, at)\n\t}\n`, 100)
-	var b bytes.Buffer
-	b.WriteString(`{"model":"m","stream":true,"tools":[],"messages":[{"role":"system","content":"` + prose + `"},`)
-	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, `{"role":"assistant","content":"%s","tool_calls":[{"id":"call_%06d","type":"function","function":{"name":"Read","arguments":"{\"path\":\"a/b.go\"}"}}]},`, prose[:300], i)
-		fmt.Fprintf(&b, `{"role":"tool","tool_call_id":"call_%06d","content":"%s"},{"role":"user","content":"%s"},`, i, source, prose)
-	}
-	b.WriteString(`{"role":"user","content":"go on"}]}`)
-	return b.Bytes()
-}
-
-func BenchmarkScan2MB(b *testing.B) {
-	body := conversation(2 << 20)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := (Codec{}).Scan(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkInsert2MB(b *testing.B) {
-	body := conversation(2 << 20)
-	req, err := Codec{}.Scan(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := (Codec{}).InsertBlock(body, req, len(req.Messages)-1, record); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkStreamDelta(b *testing.B) {
-	in := []byte(delta(" a few words"))
-	b.Run("read", func(b *testing.B) {
-		var r sse.Reader
-		s := NewStream(nil)
-		b.ReportAllocs()
-		for b.Loop() {
-			r.Feed(in, s.Event)
-		}
-	})
-	b.Run("read and patched", func(b *testing.B) {
-		var r sse.Reader
-		s, p := NewStream(nil), NewPatcher(record)
-		none := func([]byte) {}
-		take := func(e sse.Event) {
-			s.Event(e)
-			p.Event(e, none)
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			r.Feed(in, take)
 		}
 	})
 }

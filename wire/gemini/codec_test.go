@@ -64,13 +64,22 @@ func TestScanOfOtherShapes(t *testing.T) {
 		{"nothing but braces", `{}`, holdfast.Request{}, ""},
 		{"null counts as absent", `{"contents":null,"systemInstruction":null,"tools":null}`, holdfast.Request{}, ""},
 		{"an empty list is present", `{"contents":[]}`, holdfast.Request{List: holdfast.Span{Start: 12, End: 14}}, ""},
-		{"one object is a history of one element", `{"contents":{"parts":{}}}`,
-			holdfast.Request{List: holdfast.Span{Start: 12, End: 24}, Messages: []holdfast.Span{{Start: 12, End: 24}}}, ""},
-		{"the other spelling", `{"system_instruction":"x","tools":{"function_declarations":[]}}`,
-			holdfast.Request{System: holdfast.Span{Start: 22, End: 25}, Tools: holdfast.Span{Start: 34, End: 62}, ToolCount: 1}, ""},
+		{
+			"one object is a history of one element", `{"contents":{"parts":{}}}`,
+			holdfast.Request{List: holdfast.Span{Start: 12, End: 24}, Messages: []holdfast.Span{{Start: 12, End: 24}}},
+			"",
+		},
+		{
+			"the other spelling", `{"system_instruction":"x","tools":{"function_declarations":[]}}`,
+			holdfast.Request{System: holdfast.Span{Start: 22, End: 25}, Tools: holdfast.Span{Start: 34, End: 62}, ToolCount: 1},
+			"",
+		},
 		{"a key in escapes", `{"c\u006fntents":[]}`, holdfast.Request{List: holdfast.Span{Start: 17, End: 19}}, ""},
-		{"the last of a repeated member counts", `{"tools":[1,2],"tools":[3],"systemInstruction":"a","systemInstruction":null}`,
-			holdfast.Request{Tools: holdfast.Span{Start: 23, End: 26}, ToolCount: 1}, ""},
+		{
+			"the last of a repeated member counts", `{"tools":[1,2],"tools":[3],"systemInstruction":"a","systemInstruction":null}`,
+			holdfast.Request{Tools: holdfast.Span{Start: 23, End: 26}, ToolCount: 1},
+			"",
+		},
 		{"contents inside another member are not the history", `{"x":{"contents":[1]},"contents":[]}`, holdfast.Request{List: holdfast.Span{Start: 33, End: 35}}, ""},
 		{"a wrapped body has no history", `{"model":"m","request":{"contents":[]}}`, holdfast.Request{}, ""},
 		{"the history twice", `{"contents":[],"contents":[]}`, holdfast.Request{}, "contents stands there twice"},
@@ -104,10 +113,17 @@ func TestNamed(t *testing.T) {
 		key, name string
 		want      bool
 	}{
-		{"functionCall", "functionCall", true}, {"function_call", "functionCall", true}, {"text", "text", true},
-		{"functioncall", "functionCall", false}, {"function__call", "functionCall", false}, {"function_Call", "functionCall", false},
-		{"functionCalls", "functionCall", false}, {"function", "functionCall", false}, {"function_", "functionCall", false},
-		{"te_xt", "text", false}, {"", "text", false},
+		{"functionCall", "functionCall", true},
+		{"function_call", "functionCall", true},
+		{"text", "text", true},
+		{"functioncall", "functionCall", false},
+		{"function__call", "functionCall", false},
+		{"function_Call", "functionCall", false},
+		{"functionCalls", "functionCall", false},
+		{"function", "functionCall", false},
+		{"function_", "functionCall", false},
+		{"te_xt", "text", false},
+		{"", "text", false},
 	} {
 		if got := named([]byte(c.key), c.name); got != c.want {
 			t.Errorf("%q as %s: %v, want %v", c.key, c.name, got, c.want)
@@ -129,12 +145,16 @@ func TestDecode(t *testing.T) {
 		want          []holdfast.Event
 	}{
 		{"a user content", `{"role":"user","parts":[{"text":"a\nb"}]}`, []holdfast.Event{user(holdfast.Text("a\nb"))}},
-		{"texts and media that stand together are one message", `{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AA"}},{"file_data":{"file_uri":"u"}},{"text":"b"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "inlineData"}, holdfast.Media{Type: "fileData"}, holdfast.Text("b"))}},
+		{
+			"texts and media that stand together are one message", `{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AA"}},{"file_data":{"file_uri":"u"}},{"text":"b"}]}`,
+			[]holdfast.Event{user(holdfast.Text("a"), holdfast.Media{Type: "inlineData"}, holdfast.Media{Type: "fileData"}, holdfast.Text("b"))},
+		},
 		{"no role is the user's, and one part needs no list", `{"parts":{"text":"a"}}`, []holdfast.Event{user(holdfast.Text("a"))}},
-		{"a function response splits the message around it",
+		{
+			"a function response splits the message around it",
 			`{"role":"user","parts":[{"text":"a"},{"functionResponse":{"id":"1","name":"t","response":{"output":"ok"}}},{"text":"b"}]}`,
-			[]holdfast.Event{user(holdfast.Text("a")), holdfast.ToolResult{CallID: "t#", Text: "ok"}, user(holdfast.Text("b"))}},
+			[]holdfast.Event{user(holdfast.Text("a")), holdfast.ToolResult{CallID: "t#", Text: "ok"}, user(holdfast.Text("b"))},
+		},
 		{"the older role of responses", `{"role":"function","parts":[{"function_response":{"name":"t","response":{"output":"ok"}}}]}`, result("ok", false)},
 		{"an error", answers(`{"error":"no \"such\" file"}`), result(`no "such" file`, true)},
 		{"an error that is no string", answers(`{"error":{"code": 1}}`), result(`{"code": 1}`, true)},
@@ -144,17 +164,27 @@ func TestDecode(t *testing.T) {
 		{"no response", `{"role":"user","parts":[{"functionResponse":{"name":"t"}}]}`, result("", false)},
 		{"a long output is cut between characters", answers(`{"output":"` + long + `ü"}`), result(long, false)},
 		{"a long response is cut between characters", answers(`{"x":"` + long[len(`{"x":"`):] + `ü"}`), result(`{"x":"`+long[len(`{"x":"`):], false)},
-		{"unknown parts split too, members about a part make none", `{"role":"user","parts":[{"text":"a"},{"hologram":{},"x":1},7,{"thoughtSignature":"s"},{"text":"b","videoMetadata":{}}]}`,
-			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}, user(holdfast.Text("b"))}},
+		{
+			"unknown parts split too, members about a part make none", `{"role":"user","parts":[{"text":"a"},{"hologram":{},"x":1},7,{"thoughtSignature":"s"},{"text":"b","videoMetadata":{}}]}`,
+			[]holdfast.Event{user(holdfast.Text("a")), holdfast.Unknown{Type: "hologram"}, holdfast.Unknown{}, user(holdfast.Text("b"))},
+		},
 		{"a model content", `{"role":"model","parts":[{"text":" done "}]}`, []holdfast.Event{said(" done ")}},
-		{"texts that follow one another are one, thoughts left out", `{"role":"model","parts":[{"text":"hm","thought":true},{"text":"a"},{"thought":true,"text":"hm"},{"text":"b","thought":false},{"text":"","thoughtSignature":"s"}]}`,
-			[]holdfast.Event{holdfast.Reasoning{}, said("ab")}},
-		{"a thought behind a call is another one", `{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"t","args":{}}},{"text":"a"},{"text":"hm","thought":true}]}`,
-			[]holdfast.Event{holdfast.Reasoning{}, called("t", `{}`), holdfast.Reasoning{}, said("a")}},
-		{"calls, whatever their ids", `{"role":"model","parts":[{"text":"a"},{"functionCall":{"id":"1","name":"t","args":{"p": "\u003c"}},"thoughtSignature":"s"},{"text":"b"},{"function_call":{"name":"u"}}]}`,
-			[]holdfast.Event{said("a"), holdfast.ToolCall{ID: callid.Of("t", []byte(`{"p":"<"}`)), Name: "t", Arguments: []byte(`{"p": "\u003c"}`)}, said("b"), holdfast.ToolCall{ID: callid.Of("u", nil), Name: "u"}}},
-		{"other parts of the model", `{"role":"model","parts":[{"executableCode":{}},{"codeExecutionResult":{}},{"inlineData":{}},"x",{}]}`,
-			[]holdfast.Event{holdfast.Unknown{Type: "executableCode"}, holdfast.Unknown{Type: "codeExecutionResult"}, holdfast.Unknown{Type: "inlineData"}, holdfast.Unknown{}}},
+		{
+			"texts that follow one another are one, thoughts left out", `{"role":"model","parts":[{"text":"hm","thought":true},{"text":"a"},{"thought":true,"text":"hm"},{"text":"b","thought":false},{"text":"","thoughtSignature":"s"}]}`,
+			[]holdfast.Event{holdfast.Reasoning{}, said("ab")},
+		},
+		{
+			"a thought behind a call is another one", `{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"t","args":{}}},{"text":"a"},{"text":"hm","thought":true}]}`,
+			[]holdfast.Event{holdfast.Reasoning{}, called("t", `{}`), holdfast.Reasoning{}, said("a")},
+		},
+		{
+			"calls, whatever their ids", `{"role":"model","parts":[{"text":"a"},{"functionCall":{"id":"1","name":"t","args":{"p": "\u003c"}},"thoughtSignature":"s"},{"text":"b"},{"function_call":{"name":"u"}}]}`,
+			[]holdfast.Event{said("a"), holdfast.ToolCall{ID: callid.Of("t", []byte(`{"p":"<"}`)), Name: "t", Arguments: []byte(`{"p": "\u003c"}`)}, said("b"), holdfast.ToolCall{ID: callid.Of("u", nil), Name: "u"}},
+		},
+		{
+			"other parts of the model", `{"role":"model","parts":[{"executableCode":{}},{"codeExecutionResult":{}},{"inlineData":{}},"x",{}]}`,
+			[]holdfast.Event{holdfast.Unknown{Type: "executableCode"}, holdfast.Unknown{Type: "codeExecutionResult"}, holdfast.Unknown{Type: "inlineData"}, holdfast.Unknown{}},
+		},
 		{"members that are null are absent", `{"role":"model","parts":[{"functionCall":null,"text":"a","thought":null}]}`, []holdfast.Event{said("a")}},
 		{"a blank text of the model is no event", `{"role":"model","parts":[{"text":""},{"text":" \n"}]}`, nil},
 		{"a system content", `{"role":"system","parts":[{"text":"x"}]}`, []holdfast.Event{holdfast.SystemMessage{}}},
@@ -272,14 +302,22 @@ func TestInsertBlock(t *testing.T) {
 		at         int
 		want       string
 	}{
-		{"a list gets one more part", `{"contents":[{"parts":[ {"text":"a\u0041"} ],"role":"user"},{"role":"model","parts":[]}],"x":1}`, 0,
-			`{"contents":[{"parts":[ {"text":"a\u0041"} ,{"text":"N \"1\"\n"}],"role":"user"},{"role":"model","parts":[]}],"x":1}`},
-		{"an empty list gets its first", `{"contents":[{"role":"user","parts":[ ]}]}`, 0,
-			`{"contents":[{"role":"user","parts":[ {"text":"N \"1\"\n"}]}]}`},
-		{"one part becomes a list that keeps it", `{"contents":{"parts":{ "text":"a"} }}`, 0,
-			`{"contents":{"parts":[{ "text":"a"},{"text":"N \"1\"\n"}] }}`},
-		{"a later content, behind its responses", `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}}]}]}`, 1,
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}},{"text":"N \"1\"\n"}]}]}`},
+		{
+			"a list gets one more part", `{"contents":[{"parts":[ {"text":"a\u0041"} ],"role":"user"},{"role":"model","parts":[]}],"x":1}`, 0,
+			`{"contents":[{"parts":[ {"text":"a\u0041"} ,{"text":"N \"1\"\n"}],"role":"user"},{"role":"model","parts":[]}],"x":1}`,
+		},
+		{
+			"an empty list gets its first", `{"contents":[{"role":"user","parts":[ ]}]}`, 0,
+			`{"contents":[{"role":"user","parts":[ {"text":"N \"1\"\n"}]}]}`,
+		},
+		{
+			"one part becomes a list that keeps it", `{"contents":{"parts":{ "text":"a"} }}`, 0,
+			`{"contents":{"parts":[{ "text":"a"},{"text":"N \"1\"\n"}] }}`,
+		},
+		{
+			"a later content, behind its responses", `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}}]}]}`, 1,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}},{"text":"N \"1\"\n"}]}]}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -323,14 +361,20 @@ func TestReadBody(t *testing.T) {
 		name, body string
 		want       holdfast.Answer
 	}{
-		{"an answer", answer(`{"text":"hm","thought":true},{"text":"a"},{"text":"b"},{"functionCall":{"name":"t","args":{"p":1}}}`, "STOP"),
-			holdfast.Answer{ID: "r1", Complete: true, Stop: "STOP", Events: []holdfast.Event{holdfast.Reasoning{}, said("ab"), called("t", `{"p":1}`)}}},
+		{
+			"an answer", answer(`{"text":"hm","thought":true},{"text":"a"},{"text":"b"},{"functionCall":{"name":"t","args":{"p":1}}}`, "STOP"),
+			holdfast.Answer{ID: "r1", Complete: true, Stop: "STOP", Events: []holdfast.Event{holdfast.Reasoning{}, said("ab"), called("t", `{"p":1}`)}},
+		},
 		{"an answer cut off at the limit", answer(`{"text":"a"}`, "MAX_TOKENS"), holdfast.Answer{ID: "r1", Complete: true, Stop: "MAX_TOKENS", Events: []holdfast.Event{said("a")}}},
-		{"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a\ud83e"}]}}]},` + "\n" + answer(`{"text":"\udded"}`, "STOP") + `]`,
-			holdfast.Answer{ID: "r1", Complete: true, Stop: "STOP", Events: []holdfast.Event{said("a🧭")}}},
+		{
+			"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a\ud83e"}]}}]},` + "\n" + answer(`{"text":"\udded"}`, "STOP") + `]`,
+			holdfast.Answer{ID: "r1", Complete: true, Stop: "STOP", Events: []holdfast.Event{said("a🧭")}},
+		},
 		{"chunks without an end", `[{"responseId":"r1","candidates":[{"content":{"parts":[{"text":"a"}]}}]}]`, holdfast.Answer{ID: "r1", Events: []holdfast.Event{said("a")}}},
-		{"of several candidates the first counts", `{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"SAFETY"}]}`,
-			holdfast.Answer{Complete: true, Stop: "STOP", Events: []holdfast.Event{said("a")}}},
+		{
+			"of several candidates the first counts", `{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"SAFETY"}]}`,
+			holdfast.Answer{Complete: true, Stop: "STOP", Events: []holdfast.Event{said("a")}},
+		},
 		{"an answer that was stopped", answer(`{"text":"a"}`, "SAFETY"), holdfast.Answer{ID: "r1", Stop: "SAFETY", Events: []holdfast.Event{said("a")}}},
 		{"a broken call", answer(``, "MALFORMED_FUNCTION_CALL"), holdfast.Answer{ID: "r1", Stop: "MALFORMED_FUNCTION_CALL"}},
 		{"a reason that is none", answer(`{"text":"a"}`, "FINISH_REASON_UNSPECIFIED"), holdfast.Answer{ID: "r1", Events: []holdfast.Event{said("a")}}},
@@ -368,15 +412,23 @@ func TestPatchBody(t *testing.T) {
 		name, body, want, summary string
 	}{
 		{"behind the only text", answer(`{"text":"a\u0041 "}`, "STOP"), answer(`{"text":"a\u0041 \n\n`+recordIn+`"}`, "STOP"), "aA \n\n" + record},
-		{"behind the last part of the text", answer(`{"text":"a"},{"text":"b"},{"text":"","thoughtSignature":"s"}`, "MAX_TOKENS"),
-			answer(`{"text":"a"},{"text":"b\n\n`+recordIn+`"},{"text":"","thoughtSignature":"s"}`, "MAX_TOKENS"), "ab\n\n" + record},
-		{"thoughts stay as they are", answer(`{"text":"hm `+older+`","thought":true},{"text":"a"},{"text":"hm","thought":true},{"thoughtSignature":"s"}`, "STOP"),
-			answer(`{"text":"hm `+older+`","thought":true},{"text":"a\n\n`+recordIn+`"},{"text":"hm","thought":true},{"thoughtSignature":"s"}`, "STOP"), "a\n\n" + record},
-		{"an older block makes room, over two parts too", answer(`{"text":"a\n`+older+` b \u003choldfast-"},{"text":"record 1>x</holdfast-record>c"}`, "STOP"),
-			answer(`{"text":"a b"},{"text":"c\n\n`+recordIn+`"}`, "STOP"), "a bc\n\n" + record},
+		{
+			"behind the last part of the text", answer(`{"text":"a"},{"text":"b"},{"text":"","thoughtSignature":"s"}`, "MAX_TOKENS"),
+			answer(`{"text":"a"},{"text":"b\n\n`+recordIn+`"},{"text":"","thoughtSignature":"s"}`, "MAX_TOKENS"), "ab\n\n" + record,
+		},
+		{
+			"thoughts stay as they are", answer(`{"text":"hm `+older+`","thought":true},{"text":"a"},{"text":"hm","thought":true},{"thoughtSignature":"s"}`, "STOP"),
+			answer(`{"text":"hm `+older+`","thought":true},{"text":"a\n\n`+recordIn+`"},{"text":"hm","thought":true},{"thoughtSignature":"s"}`, "STOP"), "a\n\n" + record,
+		},
+		{
+			"an older block makes room, over two parts too", answer(`{"text":"a\n`+older+` b \u003choldfast-"},{"text":"record 1>x</holdfast-record>c"}`, "STOP"),
+			answer(`{"text":"a b"},{"text":"c\n\n`+recordIn+`"}`, "STOP"), "a bc\n\n" + record,
+		},
 		{"an older block that never closes reaches to the end", answer(`{"text":"a <holdfast-record rev=1> b"}`, "STOP"), answer(`{"text":"a\n\n`+recordIn+`"}`, "STOP"), "a\n\n" + record},
-		{"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]} , ` + answer(``, "STOP") + `]`,
-			`[{"candidates":[{"content":{"parts":[{"text":"a\n\n` + recordIn + `"}]}}]} , ` + answer(``, "STOP") + `]`, "a\n\n" + record},
+		{
+			"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]} , ` + answer(``, "STOP") + `]`,
+			`[{"candidates":[{"content":{"parts":[{"text":"a\n\n` + recordIn + `"}]}}]} , ` + answer(``, "STOP") + `]`, "a\n\n" + record,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

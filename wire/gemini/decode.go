@@ -19,6 +19,9 @@ type part struct {
 	none  bool          // it is no object
 }
 
+// counts reports whether a part holds anything of a content.
+func (p part) counts() bool { return p.kind != "" || p.none }
+
 // kinds are the members that make a part what it is, about those that only
 // describe it.
 var (
@@ -134,7 +137,7 @@ func userEvents(in []byte, list []part) (events []holdfast.Event) {
 		case p.kind == "functionResponse":
 			flush()
 			events = append(events, result(in, p.value))
-		case p.kind != "" || p.none:
+		case p.counts():
 			flush()
 			events = append(events, holdfast.Unknown{Type: p.kind})
 		}
@@ -176,15 +179,15 @@ type log struct {
 
 	events []holdfast.Event
 	// The text that goes on:
-	text []byte
-	hash holdfast.TextHasher
-	join jsonscan.Joiner
-	buf  []byte
-	any  bool // a part was read
+	text  []byte
+	hash  holdfast.TextHasher
+	join  jsonscan.Joiner
+	buf   []byte
+	begun bool // a part was read
 }
 
 func (l *log) take(in []byte, p part) {
-	l.any = l.any || p.kind != "" || p.none
+	l.begun = l.begun || p.counts()
 	switch {
 	case p.kind == "text":
 		l.buf = l.join.Append(l.buf[:0], p.value.Of(in))
@@ -195,7 +198,7 @@ func (l *log) take(in []byte, p part) {
 		}
 	case p.kind == "functionCall":
 		l.events = append(l.read(), l.call(in, p.value))
-	case p.kind != "" || p.none:
+	case p.counts():
 		l.events = append(l.read(), holdfast.Unknown{Type: p.kind})
 	}
 }

@@ -69,9 +69,6 @@ func (c *chunk) ends(begun bool) bool {
 	return c.blocked != "" || c.finish != "" && (c.finish != "STOP" || begun || slices.ContainsFunc(c.parts, part.counts))
 }
 
-// counts reports whether a part holds anything of an answer.
-func (p part) counts() bool { return p.kind != "" || p.none }
-
 // plain reports whether the chunk holds nothing but text and thoughts of the
 // first candidate.
 func (c *chunk) plain() bool {
@@ -118,7 +115,7 @@ func (s *Stream) take(c *chunk) {
 		s.id = jsonscan.Text(c.id.Of(c.in))
 	}
 	s.failed = s.failed || c.failed
-	ends := c.ends(s.log.any)
+	ends := c.ends(s.log.begun)
 	for _, p := range c.parts {
 		s.log.take(c.in, p)
 	}

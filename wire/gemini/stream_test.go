@@ -62,21 +62,40 @@ func TestStream(t *testing.T) {
 		want     holdfast.Answer
 		terminal bool
 	}{
-		{"a text in chunks, the last one with the finish reason", delta(`gr\u00fc`) + delta("n 🧭") + end(`{"text": "\n"}`, "STOP"), nil,
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}}, true},
+		{
+			"a text in chunks, the last one with the finish reason", delta(`gr\u00fc`) + delta("n 🧭") + end(`{"text": "\n"}`, "STOP"), nil,
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("grün 🧭\n")}},
+			true,
+		},
 		{"a finish reason without content", delta("a") + bare, nil, holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a")}}, true},
-		{"a character cut between its surrogate halves", delta(`a\ud83e`) + end(`{"text": "\udded"}`, "STOP"), nil,
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a🧭")}}, true},
+		{
+			"a character cut between its surrogate halves", delta(`a\ud83e`) + end(`{"text": "\udded"}`, "STOP"), nil,
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a🧭")}},
+			true,
+		},
 		{"half a character at the end", end(`{"text": "a\ud83e"}`, "STOP"), nil, holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a\ufffd")}}, true},
-		{"thoughts, texts and calls in order", chunkOf(thought) + chunkOf(thought) + delta("a") + chunkOf(thought) + delta("b") + chunkOf(call("plan", `{"a": "\u003c"}`)+","+call("read", `{}`)) + end(`{"text": "c"}`, "STOP"),
+		{
+			"thoughts, texts and calls in order", chunkOf(thought) + chunkOf(thought) + delta("a") + chunkOf(thought) + delta("b") + chunkOf(call("plan", `{"a": "\u003c"}`)+","+call("read", `{}`)) + end(`{"text": "c"}`, "STOP"),
 			func(tool string) bool { return tool == "plan" },
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{holdfast.Reasoning{}, heard("ab"),
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{
+				holdfast.Reasoning{},
+				heard("ab"),
 				holdfast.ToolCall{ID: callid.Of("plan", []byte(`{"a":"<"}`)), Name: "plan", Arguments: []byte(`{"a": "\u003c"}`)},
-				holdfast.ToolCall{ID: callid.Of("read", nil), Name: "read"}, heard("c")}}, true},
-		{"arguments above the bound are dropped as a whole", end(call("plan", long), "STOP"), all,
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: callid.Of("plan", []byte(long)), Name: "plan"}}}, true},
-		{"a STOP before any part is not the end", end("", "STOP") + bare + delta("a") + end("", "STOP") + end("", "STOP"), nil,
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a")}}, true},
+				holdfast.ToolCall{ID: callid.Of("read", nil), Name: "read"},
+				heard("c"),
+			}},
+			true,
+		},
+		{
+			"arguments above the bound are dropped as a whole", end(call("plan", long), "STOP"), all,
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: callid.Of("plan", []byte(long)), Name: "plan"}}},
+			true,
+		},
+		{
+			"a STOP before any part is not the end", end("", "STOP") + bare + delta("a") + end("", "STOP") + end("", "STOP"), nil,
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"nothing but a STOP", end("", "STOP"), nil, holdfast.Answer{ID: "r1"}, false},
 		{"another reason without a part is the end", end("", "SAFETY"), nil, holdfast.Answer{ID: "r1", Stop: "SAFETY"}, true},
 		{"cut off at the limit", delta("a") + end("", "MAX_TOKENS") + usage, nil, holdfast.Answer{ID: "r1", Stop: "MAX_TOKENS", Complete: true, Events: []holdfast.Event{heard("a")}}, true},
@@ -85,8 +104,11 @@ func TestStream(t *testing.T) {
 		{"a prompt that was blocked", block, nil, holdfast.Answer{ID: "r1", Stop: "SAFETY"}, true},
 		{"an error", delta("a") + fail, nil, holdfast.Answer{ID: "r1", Events: []holdfast.Event{heard("a")}}, false},
 		{"an error behind the finish reason", delta("a") + bare + fail, nil, holdfast.Answer{ID: "r1", Stop: "STOP", Events: []holdfast.Event{heard("a")}}, true},
-		{"of several candidates the first counts", delta("a") + data(`{"candidates":[{"index":1,"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}`) + bare, nil,
-			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a")}}, true},
+		{
+			"of several candidates the first counts", delta("a") + data(`{"candidates":[{"index":1,"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}`) + bare, nil,
+			holdfast.Answer{ID: "r1", Stop: "STOP", Complete: true, Events: []holdfast.Event{heard("a")}},
+			true,
+		},
 		{"frames that are no JSON or say nothing", ": hi\n\ndata: {\n\ndata: 7\n\ndata: [DONE]\n\n" + usage + data(`{"candidates":null}`) + data(`{"candidates":[{"content":{"parts":7}}]}`), nil, holdfast.Answer{}, false},
 	}
 	for _, c := range cases {
@@ -151,26 +173,36 @@ func TestPatcher(t *testing.T) {
 	text := func(t string) string { return `{"text": "` + t + `"}` }
 	signed := `{"text": "","thoughtSignature": "s"}`
 	cases := []struct{ name, in, want, text string }{ // text: of the answer before the block
-		{"the block goes to the text of the chunk with the finish reason",
+		{
+			"the block goes to the text of the chunk with the finish reason",
 			delta("a") + ": c\n\n" + end(text("b"), "STOP"),
-			delta("a") + ": c\n\n" + end(text(`b\n\n`+recordIn), "STOP"), "ab"},
+			delta("a") + ": c\n\n" + end(text(`b\n\n`+recordIn), "STOP"), "ab",
+		},
 		{"the block comes before a finish reason without content", delta("a") + bare, delta("a") + added() + bare, "a"},
 		{"the block comes before a finish reason with an empty text", delta("a") + end(signed, "STOP") + usage, delta("a") + added() + end(signed, "STOP") + usage, "a"},
 		{"an answer of one chunk", end(text("a")+","+text("b")+","+signed, "STOP"), end(text("a")+","+text(`b\n\n`+recordIn)+","+signed, "STOP"), "ab"},
 		{"thoughts pass", chunkOf(`{"text": "hm `+older+`","thought": true}`) + delta("a") + bare, chunkOf(`{"text": "hm `+older+`","thought": true}`) + delta("a") + added() + bare, "a"},
 		{"a STOP before any part is not the end", end("", "STOP") + delta("a") + end("", "STOP") + end("", "STOP"), end("", "STOP") + delta("a") + added() + end("", "STOP") + end("", "STOP"), "a"},
-		{"an older block goes, with the white space before it",
+		{
+			"an older block goes, with the white space before it",
 			delta(`a\n`+older+` b`) + bare,
-			delta(`a b`) + added() + bare, "a b"},
-		{"an older block over many chunks, the delimiters in pieces and in escapes",
+			delta(`a b`) + added() + bare, "a b",
+		},
+		{
+			"an older block over many chunks, the delimiters in pieces and in escapes",
 			delta(`a \n`) + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + chunkOf(text(`record`)+","+text(`v>`)) + delta(`old`) + delta(`</holdfast`) + end(text(`-record>b`), "STOP"),
-			delta(`a`) + delta(``) + delta(``) + delta(``) + chunkOf(text(``)+","+text(``)) + delta(``) + delta(``) + end(text(`b\n\n`+recordIn), "STOP"), "ab"},
-		{"an older block that never closes ends with the text",
+			delta(`a`) + delta(``) + delta(``) + delta(``) + chunkOf(text(``)+","+text(``)) + delta(``) + delta(``) + end(text(`b\n\n`+recordIn), "STOP"), "ab",
+		},
+		{
+			"an older block that never closes ends with the text",
 			delta(`a <holdfast-record`) + end(text(` v`), "STOP"),
-			delta(`a`) + end(text(`\n\n`+recordIn), "STOP"), "a"},
-		{"what only looks like the start of a block passes verbatim",
+			delta(`a`) + end(text(`\n\n`+recordIn), "STOP"), "a",
+		},
+		{
+			"what only looks like the start of a block passes verbatim",
 			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + bare,
-			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + added() + bare, "a <holdfast-rec <hold"},
+			delta(`a `) + delta(`\u003choldfast`) + delta(`-rec <hold`) + added() + bare, "a <holdfast-rec <hold",
+		},
 		{"a text that ends in half a character", end(text(`a\ud83e`), "STOP"), end(text(`a\ud83e\n\n`+recordIn), "STOP"), "a\ufffd"},
 		{"a text cut off at the limit is still a text", delta("a") + end("", "MAX_TOKENS"), delta("a") + added() + end("", "MAX_TOKENS"), "a"},
 		{"what comes behind the end passes", end(text("a"), "STOP") + delta("b "+older) + bare, end(text(`a\n\n`+recordIn), "STOP") + delta("b "+older) + bare, "a"},
@@ -413,70 +445,6 @@ func FuzzStream(f *testing.F) {
 		}
 		if !p.Patched() && !bytes.ContainsAny(in, "<\\") && want != string(in) {
 			t.Fatalf("not patched, and changed: %q became %q", in, want)
-		}
-	})
-}
-
-func conversation(size int) []byte {
-	prose := strings.Repeat(`The reader stops at the first blank line.\nA field named \"data\" may repeat, `, 25)
-	source := strings.Repeat(`\tfor at < len(b) {\n\t\tat = step(b, at)\n\t}\n`, 100)
-	var b bytes.Buffer
-	b.WriteString(`{"systemInstruction":{"parts":[{"text":"` + prose + `"}]},"tools":[],"contents":[`)
-	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, `{"role":"user","parts":[{"functionResponse":{"id":"read-%06d","name":"read","response":{"output":"%s"}}},{"text":"%s"}]},`, i, source, prose)
-		fmt.Fprintf(&b, `{"role":"model","parts":[{"text":"%s"},{"functionCall":{"name":"read","args":{"path":"a/b.go","line":%d}}}]},`, prose[:300], i)
-	}
-	b.WriteString(`{"role":"user","parts":[{"text":"go on"}]}]}`)
-	return b.Bytes()
-}
-
-func BenchmarkScan2MB(b *testing.B) {
-	body := conversation(2 << 20)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := (Codec{}).Scan(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkInsert2MB(b *testing.B) {
-	body := conversation(2 << 20)
-	req, err := Codec{}.Scan(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := (Codec{}).InsertBlock(body, req, 0, record); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkStreamDelta(b *testing.B) {
-	in := []byte(delta(" a few words"))
-	b.Run("read", func(b *testing.B) {
-		var r sse.Reader
-		s := NewStream(nil)
-		b.ReportAllocs()
-		for b.Loop() {
-			r.Feed(in, s.Event)
-		}
-	})
-	b.Run("read and patched", func(b *testing.B) {
-		var r sse.Reader
-		s, p := NewStream(nil), NewPatcher(record)
-		none := func([]byte) {}
-		take := func(e sse.Event) {
-			s.Event(e)
-			p.Event(e, none)
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			r.Feed(in, take)
 		}
 	})
 }
