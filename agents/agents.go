@@ -21,6 +21,15 @@
 //   - claude-code keeps the text of a summary before and behind its tags, so a
 //     block at the end of the answer arrives (2.1.197 and 2.1.332).
 //   - claude-code probes with HEAD / (2.1.197) or HEAD /api/hello (2.1.332).
+//   - opencode 1.18.33 keeps the newest messages behind the summary, and in some
+//     cases an older pair of question and summary behind the newest: the first pair
+//     is the one that counts. Its answer arrives whole.
+//   - pi 0.74.2 sends no id with a compaction in any protocol; it is linked by the
+//     texts that it quotes. Its answer arrives whole.
+//   - cline 3.0.65, qwen-code 0.15.10 and gemini-cli 0.61.0 send no id at all; their
+//     answers arrive whole. gemini-cli asks twice, the second time with the first
+//     answer in the history: both answers are of one boundary.
+//   - crush could not be run: its package brings no binary from the registry.
 //   - codex 0.171.0 makes a thread title in a thread of its own, told by
 //     thread_source "thread_title".
 package agents
@@ -36,6 +45,12 @@ import (
 const (
 	ClaudeCode = "claude-code"
 	Codex      = "codex"
+	OpenCode   = "opencode"
+	Pi         = "pi"
+	Cline      = "cline"
+	Qwen       = "qwen-code"
+	Gemini     = "gemini-cli"
+	Crush      = "crush"
 )
 
 // Evidence is what a request shows of itself, from outside in.
@@ -64,14 +79,18 @@ func Classify(e Evidence) holdfast.Verdict {
 		v.Kind, v.Row = holdfast.SideCall, row
 		return v
 	}
+	if row, ok := sideCallByText(e); ok {
+		v.Kind, v.Row = holdfast.SideCall, row
+		return v
+	}
 	for _, row := range compactions {
-		if row.Protocol == e.Protocol && row.matches(e) {
+		if (row.Protocol == "" || row.Protocol == e.Protocol) && row.matches(e) {
 			v.Kind, v.Row, v.Summary = holdfast.Compaction, row.ID, row.Summary
 			return v
 		}
 	}
-	if v.Agent == ClaudeCode && e.Request != nil && onlyServerTools(e) {
-		v.Kind, v.Row = holdfast.SideCall, "claude-code/no-tools"
+	if (v.Agent == ClaudeCode || v.Agent == OpenCode) && e.Request != nil && onlyServerTools(e) {
+		v.Kind, v.Row = holdfast.SideCall, v.Agent+"/no-tools"
 		return v
 	}
 	v.Kind = holdfast.Turn
@@ -86,8 +105,37 @@ func sideCallByEndpoint(e Evidence) (string, bool) {
 	return "", false
 }
 
-// onlyServerTools holds for claude-code's titles, plan names, page summaries
-// (no tools at all) and web searches (one tool that the provider runs). A turn
+// sideCalls are requests without tools that look like a compaction and are none,
+// by literals in their last user text.
+var sideCalls = []struct {
+	row, literal, also string
+	tools              bool // it offers tools
+}{
+	// pi 0.74.2: a turn that is cut in two has a summary of its own beside that of
+	// the history before it, in parallel and in either order. One of them carries
+	// the block: the history's.
+	{"pi/turn-prefix", "<conversation>", "This is the PREFIX of a turn that was too large to keep.", false},
+	// pi 0.74.2: on the way back from a branch. The history goes on where it was.
+	{"pi/branch-summary", "<conversation>", "Create a structured summary of this conversation branch", false},
+	// qwen-code 0.15.10: repeats the whole history to a subagent of its own.
+	{"qwen-code/memory", "Managed memory directory: `", "", true},
+}
+
+func sideCallByText(e Evidence) (string, bool) {
+	if e.Request == nil {
+		return "", false
+	}
+	text := lastText(e.Last)
+	for _, s := range sideCalls {
+		if s.tools == (e.Request.ToolCount > 0) && strings.HasPrefix(text, s.literal) && strings.Contains(text, s.also) {
+			return s.row, true
+		}
+	}
+	return "", false
+}
+
+// onlyServerTools holds for titles (opencode, claude-code), for claude-code's plan
+// names, page summaries (no tools at all) and web searches (one tool that the provider runs). A turn
 // of the conversation always offers tools of its own.
 func onlyServerTools(e Evidence) bool {
 	switch {
@@ -102,6 +150,13 @@ func onlyServerTools(e Evidence) bool {
 		}
 	}
 	return true
+}
+
+// userAgents name agents that have no header of their own.
+var userAgents = map[string]string{
+	"opencode/": OpenCode,
+	"QwenCode/": Qwen,
+	"GeminiCLI": Gemini,
 }
 
 // identify reads the identity fields (the table "Identity" of each agent).
@@ -123,6 +178,11 @@ func identify(e Evidence) holdfast.Verdict {
 		return identifyCodex(h, cacheKey)
 	}
 	v := holdfast.Verdict{}
+	for prefix, agent := range userAgents {
+		if strings.HasPrefix(h("User-Agent"), prefix) {
+			v.Agent = agent
+		}
+	}
 	for _, id := range []string{h("X-Session-Id"), h("Session_id"), cacheKey} {
 		if id != "" {
 			v.Session = id

@@ -13,7 +13,10 @@ const (
 	ExitPlan   Shape = "exit_plan"   // shows a plan to the user; the result is the user's word
 	PlanFile   Shape = "plan_file"   // writes the plan that ExitPlan will show
 	Ask        Shape = "ask"         // structured questions; the result is the user's answers
+	AskOne     Shape = "ask_one"     // one question; the result is the answer
 	TaskList   Shape = "task_list"   // asks for the list; the result is the list
+	TeamTask   Shape = "team_task"   // one step; its id and status are in the result
+	Checklist  Shape = "checklist"   // the whole list, as Markdown check boxes
 	Proposed   Shape = "proposed"    // no tool: a plan that the model wrote between known tags
 	Accepted   Shape = "accepted"    // no tool: the text by which a harness tells the user's yes
 	Said       Shape = "said"        // no tool: what the user typed
@@ -26,9 +29,9 @@ type Carrier struct {
 	Shape Shape
 	// Field names of the call's arguments, for Snapshot.
 	List, Text, Status string
-	// Done begins the result of a call that took effect, for wires that have no
-	// error flag; "": any result that is not marked as an error.
-	Done string
+	// Done begin the results of calls that took effect, for wires that have no
+	// error flag; none: any result that is not marked as an error.
+	Done []string
 	// Versions that the form was captured from.
 	Versions []string
 }
@@ -41,8 +44,23 @@ var carriers = []Carrier{
 	{Tool: "Write", Agent: ClaudeCode, Shape: PlanFile, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "AskUserQuestion", Agent: ClaudeCode, Shape: Ask, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "TaskList", Agent: ClaudeCode, Shape: TaskList, Versions: []string{"2.1.197", "2.1.332"}},
-	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Done: "Plan updated", Versions: []string{"0.171.0"}},
+	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Done: []string{"Plan updated"}, Versions: []string{"0.171.0"}},
 	{Tool: "request_user_input", Agent: Codex, Shape: Ask, Versions: []string{"0.171.0"}},
+	{Tool: "todowrite", Agent: OpenCode, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"["}, Versions: []string{"1.18.33"}},
+	{Tool: "question", Agent: OpenCode, Shape: Ask, Done: []string{"User has answered your questions:"}, Versions: []string{"1.18.33"}},
+	{Tool: "write", Agent: OpenCode, Shape: PlanFile, Versions: []string{"1.18.33"}},
+	{Tool: "plan_exit", Agent: OpenCode, Shape: ExitPlan, Done: []string{"User approved"}, Versions: []string{"1.18.33"}},
+	{Tool: "todo_write", Agent: Qwen, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"Todos have been", "Todo list has been cleared."}, Versions: []string{"0.15.10"}},
+	{Tool: "ask_user_question", Agent: Qwen, Shape: Ask, Done: []string{"User has provided the following answers:"}, Versions: []string{"0.15.10"}},
+	{Tool: "exit_plan_mode", Agent: Qwen, Shape: ExitPlan, Done: []string{"User has approved", "Plan approved"}, Versions: []string{"0.15.10", "0.61.0"}},
+	{Tool: "write_todos", Agent: Gemini, Shape: Snapshot, List: "todos", Text: "description", Status: "status", Done: []string{"Successfully"}, Versions: []string{"0.61.0"}},
+	{Tool: "ask_user", Agent: Gemini, Shape: Ask, Versions: []string{"0.61.0"}},
+	{Tool: "write_file", Agent: Gemini, Shape: PlanFile, Versions: []string{"0.61.0"}},
+	{Tool: "team_task", Agent: Cline, Shape: TeamTask, Versions: []string{"3.0.65"}},
+	{Tool: "ask_question", Agent: Cline, Shape: AskOne, Versions: []string{"3.0.65"}},
+	// Read in the source of crush, and of Roo and Kilo; never run.
+	{Tool: "todos", Agent: Crush, Shape: Snapshot, List: "todos", Text: "content", Status: "status"},
+	{Tool: "update_todo_list", Shape: Checklist, List: "todos"},
 	{Tool: proposedPlan, Agent: Codex, Shape: Proposed, Versions: []string{"0.171.0"}},
 	{Tool: UserSaid, Shape: Said},
 	{Tool: acceptedPlan, Agent: Codex, Shape: Accepted, Versions: []string{"0.171.0"}},
@@ -66,10 +84,12 @@ func CarrierOf(tool string) (Carrier, bool) {
 const DeferredLoader = "ToolSearch"
 
 // PlanFilePath reports whether a written file is the plan of a plan mode
-// (claude-code: a Markdown file below .claude/plans).
+// (a Markdown file
+// below .claude/plans, .opencode/plans, or plans in .gemini).
 func PlanFilePath(path string) bool {
 	p := strings.ReplaceAll(path, `\`, "/")
-	return strings.Contains(p, "/.claude/plans/") && strings.HasSuffix(p, ".md")
+	return (strings.Contains(p, "/.claude/plans/") || strings.Contains(p, ".opencode/plans/") ||
+		strings.Contains(p, "/.gemini/") && strings.Contains(p, "/plans/")) && strings.HasSuffix(p, ".md")
 }
 
 // Names under which plan states that stand in texts are treated as calls. No
@@ -101,7 +121,15 @@ func AcceptedPlan(userText string) (carrier string, ok bool) {
 // Failed reports whether a result says that the call did not take effect.
 func (c Carrier) Failed(isError bool, text string) bool {
 	t := strings.TrimSpace(text)
-	return isError || Refused(t) || c.Done != "" && !strings.HasPrefix(t, c.Done)
+	if isError || Refused(t) {
+		return true
+	}
+	for _, d := range c.Done {
+		if strings.HasPrefix(t, d) {
+			return false
+		}
+	}
+	return len(c.Done) > 0
 }
 
 // Refused reports whether a result text says that the tool did not run at all,

@@ -36,6 +36,9 @@ type Row struct {
 	place         place
 	literal, also string
 	noTools       bool // counts only when the request offers no tools
+	// quotes begins the history in words that the last user text holds; "": the
+	// request carries the history itself.
+	quotes string
 }
 
 // compactions are the rows for the request itself, in the order of their trust.
@@ -61,6 +64,63 @@ var compactions = []Row{
 		ID: "codex/remote", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.OpaqueSummary,
 		Versions: []string{"0.171.0"}, Fixture: "codex-0.171.0/remote-compact",
 		place: lastItemTrigger,
+	},
+	{
+		ID: "opencode/compact", Agent: OpenCode, Summary: holdfast.PlainSummary,
+		Versions: []string{"1.18.33"}, Fixture: "opencode-1.18.33/todowrite-compact",
+		place: lastUserText, literal: "Here is the conversation so far:\n\n<conversation>",
+		also: "<conversation> tags above", noTools: true, quotes: "<conversation>",
+	},
+	{
+		ID: "opencode/compact-again", Agent: OpenCode, Summary: holdfast.PlainSummary,
+		Versions: []string{"1.18.33"}, Fixture: "opencode-1.18.33/todowrite-compact",
+		place: lastUserText, literal: "Here is the conversation so far:\n\n<conversation>",
+		also: "Here is the summary of the conversation before the <conversation> above:", noTools: true, quotes: "<conversation>",
+	},
+	{
+		ID: "pi/compact", Agent: Pi, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.74.2"}, Fixture: "pi-0.74.2/chat",
+		place: lastUserText, literal: "<conversation>",
+		also: "The messages above are a conversation to summarize.", noTools: true, quotes: "<conversation>",
+	},
+	{
+		ID: "pi/compact-again", Agent: Pi, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.74.2"}, Fixture: "pi-0.74.2/chat",
+		place: lastUserText, literal: "<conversation>",
+		also: "The messages above are NEW conversation messages", noTools: true, quotes: "<conversation>",
+	},
+	{
+		ID: "cline/compact", Agent: Cline, Protocol: holdfast.Chat, Summary: holdfast.PlainSummary,
+		Versions: []string{"3.0.65"}, Fixture: "cline-3.0.65/tui-compact",
+		place: lastUserText, literal: "Summarize this session for continuation.",
+		also: "Conversation:", noTools: true, quotes: "Conversation:",
+	},
+	{
+		ID: "qwen-code/compact", Agent: Qwen, Protocol: holdfast.Chat, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.15.10"}, Fixture: "qwen-code-0.15.10/todos-compact",
+		place: lastUserText, literal: "First, reason in your scratchpad. Then, generate the <state_snapshot>.", noTools: true,
+	},
+	{
+		ID: "gemini-cli/compact", Agent: Gemini, Protocol: holdfast.Gemini, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.61.0"}, Fixture: "gemini-cli-0.61.0/todos-compact",
+		place: lastUserText, literal: "Generate a new <state_snapshot> based on the provided history.",
+		also: "First, reason in your scratchpad.", noTools: true,
+	},
+	{
+		ID: "gemini-cli/compact-again", Agent: Gemini, Protocol: holdfast.Gemini, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.61.0"}, Fixture: "gemini-cli-0.61.0/todos-compact",
+		place: lastUserText, literal: "A previous <state_snapshot> exists in the history.",
+		also: "First, reason in your scratchpad.", noTools: true,
+	},
+	{
+		ID: "gemini-cli/evaluate", Agent: Gemini, Protocol: holdfast.Gemini, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.61.0"}, Fixture: "gemini-cli-0.61.0/todos-compact",
+		place: lastUserText, literal: "Critically evaluate the <state_snapshot> you just generated.", noTools: true,
+	},
+	{
+		// Read in its source, never run.
+		ID: "crush/compact", Agent: Crush, Summary: holdfast.PlainSummary,
+		place: lastUserText, literal: "Provide a detailed summary of our conversation above.",
 	},
 	{
 		ID: "responses/compact-endpoint", Agent: "", Protocol: holdfast.Responses, Summary: holdfast.OpaqueSummary,
@@ -121,15 +181,21 @@ func IsMarker(text string) bool {
 	return false
 }
 
-// continuations are the literals with which a summary comes back in the user's
-// role, in a text of its own. A history may begin with one (after a compaction
-// of all that was before), or hold it behind what was kept verbatim (codex; in
-// claude-code "summarize from here"). The last one opens the epoch.
-var continuations = []struct {
+// continuation is one way in which a summary comes back.
+type continuation struct {
 	id, agent string
-	protocol  holdfast.Protocol
-	literal   string
-}{
+	protocol  holdfast.Protocol // "": any
+	literal   string            // the user text begins with it
+	whole     bool              // and is nothing else
+	answer    bool              // the summary is the assistant's text behind it
+	first     bool              // of several the first counts, not the last
+}
+
+// continuations are the user texts by which a summary comes back, each in a
+// text of its own. A history may begin with one (after a compaction of all that
+// was before), or hold it behind what was kept verbatim (codex; in claude-code
+// "summarize from here").
+var continuations = []continuation{
 	{
 		id: "claude-code/continued", agent: ClaudeCode, protocol: holdfast.Anthropic,
 		literal: "This session is being continued from a previous conversation that ran out of context.",
@@ -138,6 +204,48 @@ var continuations = []struct {
 		id: "codex/continued", agent: Codex, protocol: holdfast.Responses,
 		literal: "Another language model started to solve this problem",
 	},
+	{
+		id: "opencode/continued", agent: OpenCode, literal: "What did we do so far?", whole: true, answer: true, first: true,
+	},
+	{
+		id: "pi/continued", agent: Pi,
+		literal: "The conversation history before this point was compacted into the following summary:",
+	},
+	{
+		id: "cline/continued", agent: Cline, protocol: holdfast.Chat, literal: "Context summary:",
+	},
+}
+
+// Confirmed is the row of a summary that comes back bare in the user's role, and
+// is told by the text that the harness puts into the assistant's mouth behind it
+// (qwen-code, gemini-cli).
+const Confirmed = "qwen-gemini/continued"
+
+// Confirms reports whether an assistant's text says that the user text before it
+// is a summary.
+func Confirms(answer string) bool {
+	return strings.TrimSpace(answer) == "Got it. Thanks for the additional context!"
+}
+
+// Returned tells how a summary came back in a user text.
+type Returned struct {
+	Row string
+	// InAnswer: the summary is the assistant's text that follows.
+	InAnswer bool
+	// First: of several in one history the first opens the epoch, not the last.
+	First bool
+}
+
+// Continuation reports whether a user text is, or announces, a summary that came
+// back.
+func Continuation(p holdfast.Protocol, text string) (Returned, bool) {
+	for _, c := range continuations {
+		if (c.protocol == "" || c.protocol == p) && strings.HasPrefix(text, c.literal) &&
+			(!c.whole || strings.TrimSpace(text) == c.literal) {
+			return Returned{Row: c.id, InAnswer: c.answer, First: c.first}, true
+		}
+	}
+	return Returned{}, false
 }
 
 // KeepsUserMessages reports whether the agent itself keeps all messages of the
@@ -147,16 +255,64 @@ func KeepsUserMessages(row string) bool {
 	return strings.HasPrefix(row, "codex/") || row == OpaqueContinuation
 }
 
-// Continuation reports whether a user text is a summary that came back, and by
-// which row.
-func Continuation(p holdfast.Protocol, text string) (row string, ok bool) {
-	for _, c := range continuations {
-		if c.protocol == p && strings.HasPrefix(text, c.literal) {
-			return c.id, true
-		}
-	}
-	return "", false
-}
-
 // OpaqueContinuation is the row id of a provider's opaque summary item.
 const OpaqueContinuation = "responses/compaction-item"
+
+// labels begin the pieces of a history in words (opencode, pi, cline).
+var labels = []struct{ label, role string }{
+	{"[User]: ", "user"},
+	{"[Assistant]: ", "assistant"},
+	{"[Bot]: ", "assistant"},
+	{"[Assistant tool call", ""},
+	{"[Assistant thinking]: ", ""},
+	{"[Assistant reasoning]: ", ""},
+	{"[Tool ", ""},
+}
+
+// Quoted is a piece of a history that a compaction request holds in words.
+type Quoted struct {
+	User bool // else the model's
+	Text string
+}
+
+// Quotes reads the history that a compaction prompt holds in words; nil when it
+// is another prompt. What tools said is left out.
+func Quotes(prompt string) (pieces []Quoted) {
+	body := ""
+	for _, r := range compactions {
+		if r.quotes != "" && r.isMarker(prompt) {
+			_, body, _ = strings.Cut(prompt, r.quotes)
+		}
+	}
+	if end := strings.LastIndex(body, "</conversation>"); end >= 0 {
+		body = body[:end]
+	}
+	role, from := "", 0
+	flush := func(to int) {
+		if role != "" {
+			text := strings.TrimSpace(body[from:to])
+			if role == "user" {
+				text = UserText(text)
+			}
+			pieces = append(pieces, Quoted{User: role == "user", Text: text})
+		}
+	}
+	for at := 0; at < len(body); {
+		if at == 0 || body[at-1] == '\n' {
+			for _, l := range labels {
+				if strings.HasPrefix(body[at:], l.label) {
+					flush(at)
+					role, from = l.role, at+len(l.label)
+					break
+				}
+			}
+		}
+		next := strings.IndexByte(body[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	flush(len(body))
+	return pieces
+}

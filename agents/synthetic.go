@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -30,8 +31,30 @@ var syntheticPrefixes = []string{
 	"<turn_aborted>",
 	"# AGENTS.md instructions",
 	"Another language model started to solve this problem",
+	// opencode 1.18.33
+	"Continue if you have next steps",
+	"The following tool was executed by the user",
+	"Use the above message and context to generate a prompt and call the task tool with subagent:",
+	// pi 0.74.2
+	"The conversation history before this point was compacted into the following summary:",
+	"The following is a summary of a branch that this conversation came back from:",
+	// cline 3.0.65
+	"Context summary:",
+	"[SYSTEM] You still have team obligations.",
+	// qwen-code 0.15.10, gemini-cli 0.61.0
+	"This is the Qwen Code. We are setting up the context for our chat.",
+	"<session_context>",
+	// crush, read in its source
+	"The previous session was interrupted because it got too long",
 	// our own block, wherever it was put
 	holdfast.BlockOpen,
+}
+
+// syntheticFrames begin such texts where the beginning alone could be a person's:
+// the second literal must follow.
+var syntheticFrames = [][2]string{
+	{"The plan at ", " has been approved, you can now edit files."}, // opencode
+	{"Ran `", "`\n```"}, // pi: a command that the person ran, with its output
 }
 
 // syntheticTexts are whole texts.
@@ -39,11 +62,14 @@ var syntheticTexts = []string{
 	"Continue from where you left off.", // claude-code, on resume after a compaction
 	"[Request interrupted by user]",
 	"[Request interrupted by user for tool use]",
+	"What did we do so far?", // opencode, before its summary
 }
 
 // syntheticAnswers are texts in the assistant's role that no model wrote.
 var syntheticAnswers = []string{
-	"No response requested.", // claude-code, on resume
+	"No response requested.",                     // claude-code, on resume
+	"Got it. Thanks for the context!",            // qwen-code, behind its setup
+	"Got it. Thanks for the additional context!", // qwen-code and gemini-cli, behind a summary
 }
 
 // Synthetic reports whether a text in the user's role was put there by a
@@ -55,12 +81,33 @@ func Synthetic(text string) bool {
 			return true
 		}
 	}
+	for _, f := range syntheticFrames {
+		if rest, ok := strings.CutPrefix(t, f[0]); ok && strings.Contains(rest, f[1]) {
+			return true
+		}
+	}
 	for _, s := range syntheticTexts {
 		if t == s {
 			return true
 		}
 	}
 	return IsMarker(t)
+}
+
+// wrapper is what cline puts around or before the words of the user.
+var wrapper = regexp.MustCompile(`(?s)^(?:<mode_notice>.*?</mode_notice>\s*)?(?:<user_input[^>]*>(.*)</user_input>\s*$)?`)
+
+// UserText takes the words of the user out of what a harness wraps them in.
+func UserText(text string) string {
+	t := strings.TrimSpace(text)
+	m := wrapper.FindStringSubmatchIndex(t)
+	switch {
+	case m == nil || m[1] == 0:
+		return text
+	case m[2] >= 0:
+		return strings.TrimSpace(t[m[2]:m[3]])
+	}
+	return strings.TrimSpace(t[m[1]:])
 }
 
 // SyntheticAnswer reports whether an assistant's text was put there by a harness.

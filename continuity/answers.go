@@ -3,7 +3,9 @@ package continuity
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -33,38 +35,65 @@ func answerQuestions(c *holdfast.Capsule, call Call) {
 	if answers == nil {
 		answers = textAnswers(call.Result.Text, args.Questions)
 	}
-	for _, q := range args.Questions {
+	for i, q := range args.Questions {
 		answer, ok := answers[q.Question]
-		if !ok {
-			answer, ok = answers[q.ID]
+		for _, name := range []string{q.ID, strconv.Itoa(i)} {
+			if !ok && name != "" {
+				answer, ok = answers[name]
+			}
 		}
-		if answer = bounded(answer, maxStepBytes); ok && answer != "" {
+		if answer = bounded(answer, maxStepBytes); ok && answer != "" && answer != "Unanswered" {
 			decide(c, call.ID, bounded(q.Question, maxStepBytes), answer)
 		}
 	}
 }
 
-// jsonAnswers reads codex's {"answers":{"ID":{"answers":["..."]}}}; nil when
+// answerOne makes a decision of the answer to a single question (cline).
+func answerOne(c *holdfast.Capsule, call Call) {
+	var args struct {
+		Question string `json:"question"`
+	}
+	if call.Result == nil || json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	answer := bounded(call.Result.Text, maxStepBytes)
+	if args.Question == "" || answer == "" || strings.HasPrefix(answer, "{") {
+		return // an error object, or nothing
+	}
+	decide(c, call.ID, bounded(args.Question, maxStepBytes), answer)
+}
+
+// jsonAnswers reads {"answers":{"ID":{"answers":["..."]}}} (codex, by the
+// question's id) and {"answers":{"0":"..."}} (gemini-cli, by its place); nil when
 // the text is something else.
 func jsonAnswers(text string) map[string]string {
 	var out struct {
-		Answers map[string]struct {
-			Answers []string `json:"answers"`
-		} `json:"answers"`
+		Answers map[string]json.RawMessage `json:"answers"`
 	}
 	if json.Unmarshal([]byte(text), &out) != nil || out.Answers == nil {
 		return nil
 	}
 	answers := make(map[string]string, len(out.Answers))
-	for id, a := range out.Answers {
-		words := make([]string, len(a.Answers))
-		for i, w := range a.Answers {
-			words[i] = strings.TrimPrefix(w, "user_note: ")
+	for id, raw := range out.Answers {
+		var one string
+		var many struct {
+			Answers []string `json:"answers"`
 		}
-		answers[id] = strings.Join(words, ", ")
+		switch {
+		case json.Unmarshal(raw, &one) == nil:
+			answers[id] = one
+		case json.Unmarshal(raw, &many) == nil:
+			for i, w := range many.Answers {
+				many.Answers[i] = strings.TrimPrefix(w, "user_note: ")
+			}
+			answers[id] = strings.Join(many.Answers, ", ")
+		}
 	}
 	return answers
 }
+
+// headed finds qwen-code's `**HEADER**: ANSWER` lines.
+var headed = regexp.MustCompile(`(?m)^\*\*(.+?)\*\*: (.+)$`)
 
 // textAnswers reads claude-code's `"QUESTION"="ANSWER"` pairs. The questions are
 // known from the call, so an answer that holds quotes of its own is still cut
@@ -72,6 +101,13 @@ func jsonAnswers(text string) map[string]string {
 func textAnswers(text string, questions []question) map[string]string {
 	text, _, _ = strings.Cut(text, "\n\n<system-reminder>")
 	answers := map[string]string{}
+	for _, m := range headed.FindAllStringSubmatch(text, -1) {
+		for _, q := range questions {
+			if q.Header == m[1] {
+				answers[q.Question] = m[2]
+			}
+		}
+	}
 	type mark struct {
 		at, end int
 		q       string

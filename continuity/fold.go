@@ -43,6 +43,14 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 			if keep.Plan {
 				proposeFile(&c, call)
 			}
+		case agents.TeamTask:
+			if keep.Plan {
+				teamTask(&c, call)
+			}
+		case agents.Checklist:
+			if keep.Plan {
+				applyChecklist(&c, carrier, call)
+			}
 		case agents.TaskList:
 			if keep.Plan {
 				listTasks(&c, call)
@@ -66,6 +74,10 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 		case agents.Ask:
 			if keep.UserDecisions {
 				answerQuestions(&c, call)
+			}
+		case agents.AskOne:
+			if keep.UserDecisions {
+				answerOne(&c, call)
 			}
 		}
 	}
@@ -252,6 +264,71 @@ func updateTask(c *holdfast.Capsule, call Call) {
 	}
 }
 
+// teamTask reads cline's tasks: the call says what is done, the result the id and
+// the state. A blocked task is still to be done.
+func teamTask(c *holdfast.Capsule, call Call) {
+	var args struct {
+		Title string `json:"title"`
+	}
+	var result struct {
+		Action string `json:"action"`
+		TaskID string `json:"taskId"`
+		Status string `json:"status"`
+	}
+	if call.Result == nil || json.Unmarshal([]byte(call.Result.Text), &result) != nil || result.TaskID == "" ||
+		json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	st, gone := status(result.Status)
+	title := bounded(args.Title, maxStepBytes)
+	p := c.Plan
+	if result.Action == "create" && title != "" {
+		p = taskPlan(c)
+	}
+	if p == nil {
+		return
+	}
+	at := slices.IndexFunc(p.Steps, func(s holdfast.Step) bool { return s.Ref == result.TaskID })
+	switch {
+	case at < 0 && result.Action == "create" && title != "" && !gone && len(p.Steps) < maxSteps:
+		p.Steps = append(p.Steps, holdfast.Step{Ref: result.TaskID, Text: title, Status: st})
+		remove(p)
+	case at >= 0 && gone:
+		name := p.Steps[at].Text
+		p.Steps = slices.Delete(p.Steps, at, at+1)
+		remove(p, name)
+	case at >= 0 && result.Action != "create":
+		p.Steps[at].Status = st
+	}
+	settle(p)
+}
+
+// checkbox is a line of a Markdown check list: done, under way, or open.
+var checkbox = regexp.MustCompile(`^\s*(?:[-*+]\s+)?\[([ xX~-])\]\s+(.+)$`)
+
+func applyChecklist(c *holdfast.Capsule, carrier agents.Carrier, call Call) {
+	var args map[string]any
+	if json.Unmarshal(call.Arguments, &args) != nil {
+		return
+	}
+	list, _ := args[carrier.List].(string)
+	var steps []holdfast.Step
+	for line := range strings.SplitSeq(list, "\n") {
+		m := checkbox.FindStringSubmatch(line)
+		if m == nil || len(steps) == maxSteps {
+			continue
+		}
+		st := map[string]holdfast.StepStatus{" ": holdfast.StepPending, "x": holdfast.StepCompleted, "X": holdfast.StepCompleted}[m[1]]
+		if st == "" {
+			st = holdfast.StepInProgress
+		}
+		steps = append(steps, holdfast.Step{Text: bounded(m[2], maxStepBytes), Status: st})
+	}
+	if len(steps) > 0 {
+		replaceSteps(c, steps, nil)
+	}
+}
+
 // taskLine is a line of claude-code's task list: "#1 [completed] alpha".
 var taskLine = regexp.MustCompile(`(?m)^#(\S+) \[(\w+)\] (.+)$`)
 
@@ -288,10 +365,11 @@ func listTasks(c *holdfast.Capsule, call Call) {
 
 func proposeFile(c *holdfast.Capsule, call Call) {
 	var args struct {
-		Path    string `json:"file_path"`
-		Content string `json:"content"`
+		Path     string `json:"file_path"` // claude-code
+		FilePath string `json:"filePath"`  // opencode
+		Content  string `json:"content"`
 	}
-	if json.Unmarshal(call.Arguments, &args) != nil || !agents.PlanFilePath(args.Path) {
+	if json.Unmarshal(call.Arguments, &args) != nil || !agents.PlanFilePath(args.Path+args.FilePath) {
 		return
 	}
 	propose(c, args.Content)
@@ -306,6 +384,10 @@ func propose(c *holdfast.Capsule, text string) {
 	}
 	c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
 }
+
+// approval begins the result of an approved plan (claude-code and qwen-code,
+// opencode, gemini-cli).
+var approval = regexp.MustCompile(`^(?:User has approved|User approved|Plan approved)`)
 
 // approved marks where claude-code's approval repeats the plan: a heading that
 // begins so (its end differs between versions), then the text.
@@ -323,7 +405,7 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 		return
 	}
 	result := call.Result.Text
-	if !strings.HasPrefix(strings.TrimSpace(result), "User has approved") {
+	if !approval.MatchString(strings.TrimSpace(result)) {
 		return
 	}
 	text := ""
@@ -360,7 +442,7 @@ func accept(c *holdfast.Capsule, text string) {
 }
 
 // rejection is what claude-code puts before the words of a user who refused.
-var rejectionWords = regexp.MustCompile(`(?s)(?:the user said:|The user provided the following reason[^:]*:)\s*(.+)$`)
+var rejectionWords = regexp.MustCompile(`(?s)(?:the user said:|User feedback:)\s*(.+?)(?:\n\nThe plan is stored at:.*)?$`)
 
 func rejectPlan(c *holdfast.Capsule, call Call) {
 	var args struct {

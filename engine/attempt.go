@@ -103,7 +103,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	}
 	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
 	s.attempts++
-	e.content.learn(s.key, h.anchors)
+	e.content.learn(s.key, h)
 	if !l.replay {
 		e.harvest(l, h, v.Kind == holdfast.Compaction)
 	}

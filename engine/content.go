@@ -13,10 +13,14 @@ const contentPrefix = "content:"
 
 func (k sessionKey) byContent() bool { return strings.HasPrefix(k.key, contentPrefix) }
 
+// searched reports whether requests of a session may come without its id: those
+// of agents that never send one, and of those that leave it out of a compaction.
+func (k sessionKey) searched() bool { return k.byContent() || k.agent == "" }
+
 // content finds the session of a request without a session id by what the
 // request carries: calls and longer texts of the model, summaries and blocks
-// that were relayed. It indexes sessions without an id only, while they are in
-// memory; the store knows the others.
+// that were relayed; for a history in words also what the user said. It indexes
+// sessions while they are in memory; the store knows the others.
 type content struct {
 	mu    sync.Mutex
 	memo  memo
@@ -53,24 +57,25 @@ func (c *content) add(k sessionKey, digests ...holdfast.Digest) {
 	}
 }
 
-// learn indexes the strong anchors of a history.
-func (c *content) learn(k sessionKey, anchors []anchor) {
-	if !k.byContent() {
+// learn indexes the strong anchors of a history and the user's texts.
+func (c *content) learn(k sessionKey, h *history) {
+	if !k.searched() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, a := range anchors {
+	for _, a := range h.anchors {
 		if a.strong {
 			c.add(k, a.digest)
 		}
 	}
+	c.add(k, h.said...)
 }
 
 // answered indexes what an answer holds. A session that has nothing by which a
 // next request could find it is dropped. s.mu is held.
 func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer) {
-	if !s.key.byContent() {
+	if !s.key.searched() {
 		return
 	}
 	c.mu.Lock()
@@ -106,7 +111,7 @@ func blockDigest(d string) holdfast.Digest { return holdfast.DigestOf("block", d
 
 // summarised indexes a summary that was relayed, and its block.
 func (c *content) summarised(k sessionKey, summary holdfast.Digest, block string) {
-	if !k.byContent() {
+	if !k.searched() {
 		return
 	}
 	c.mu.Lock()
@@ -139,8 +144,9 @@ func (c *content) forget(k sessionKey) {
 
 // match finds the session in memory that shares most with a history: relayed
 // summaries and blocks count before everything else. ambiguous is true when
-// more than one shares as much.
-func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, ambiguous, ok bool) {
+// more than one shares as much. inWords is for a history in words, where the
+// user's texts are most of what can be known again.
+func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best sessionKey, ambiguous, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	score := map[sessionKey]int{}
@@ -151,7 +157,12 @@ func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, ambi
 	}
 	for _, a := range h.anchors {
 		if a.strong {
-			count(a.digest, 1)
+			count(a.digest, 1<<10)
+		}
+	}
+	if inWords {
+		for _, d := range h.said {
+			count(d, 1)
 		}
 	}
 	for _, d := range h.blocks {
@@ -187,7 +198,7 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 	if err != nil {
 		return nil, nil, err
 	}
-	key, ambiguous, ok := e.content.match(in.Principal, h)
+	key, ambiguous, ok := e.content.match(in.Principal, h, v.Kind == holdfast.Compaction)
 	if ok && ambiguous {
 		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
 		ok = false

@@ -13,6 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/wire/anthropic"
+	"github.com/holdfast-dev/holdfast/wire/chat"
+	"github.com/holdfast-dev/holdfast/wire/gemini"
 	"github.com/holdfast-dev/holdfast/wire/responses"
 )
 
@@ -44,8 +46,13 @@ func (w *world) replay(path string) *engine.Attempt {
 		engine.Codec
 		Scan([]byte) (holdfast.Request, error)
 	} = anthropic.Codec{}
-	if strings.Contains(u.Path, "/responses") {
+	switch {
+	case strings.HasSuffix(u.Path, "/responses"):
 		c = responses.Codec{}
+	case strings.HasSuffix(u.Path, "/chat/completions"):
+		c = chat.Codec{}
+	case strings.Contains(u.Path, "enerateContent"):
+		c = gemini.Codec{}
 	}
 	req, err := c.Scan(f.Body)
 	if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -33,12 +34,16 @@ type mark struct {
 // under the hash of its raw bytes, so that a history that is sent again costs a
 // hash and a look-up.
 type element struct {
-	marks   []mark
-	calls   map[string]continuity.Call // carrier calls by id
-	results []holdfast.ToolResult      // of carrier calls
-	summary holdfast.Digest            // a summary that came back
-	row     string                     // the row that knows it
-	blocks  []string                   // digests of blocks in its texts
+	marks    []mark
+	calls    map[string]continuity.Call // carrier calls by id
+	results  []holdfast.ToolResult      // of carrier calls
+	summary  holdfast.Digest            // a summary that came back
+	back     agents.Returned            // and how
+	answer   holdfast.Digest            // of the first text of the model, for a summary that is one
+	said     []holdfast.Digest          // of the user's texts, wherever they stand
+	user     holdfast.Digest            // of the last user text, as it is
+	confirms bool                       // the user text before it is a summary
+	blocks   []string                   // digests of blocks in its texts
 }
 
 // words makes of a user's text what is kept of it: without secrets, without
@@ -64,6 +69,9 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 		case holdfast.UserMessage:
 			parts := ev.Parts
 			if marker && i == len(events)-1 && len(parts) > 0 {
+				if t, ok := parts[len(parts)-1].(holdfast.Text); ok {
+					el.quoted(string(t))
+				}
 				parts = parts[:len(parts)-1]
 			}
 			for _, part := range parts {
@@ -73,6 +81,10 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			}
 		case holdfast.AssistantMessage:
 			el.blocks = append(el.blocks, continuity.Digests(ev.Text)...)
+			if el.answer.IsZero() {
+				el.answer = ev.Digest
+			}
+			el.confirms = el.confirms || agents.Confirms(ev.Text)
 			if ev.Len > 0 && !agents.SyntheticAnswer(ev.Text) {
 				m := textMark(ev)
 				if carrier, plan, ok := agents.ProposedPlan(ev.Text); ok {
@@ -87,7 +99,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 				el.results = append(el.results, ev)
 			}
 		case holdfast.CompactionItem:
-			el.summary, el.row = ev.Digest, agents.OpaqueContinuation
+			el.summary, el.back.Row = ev.Digest, agents.OpaqueContinuation
 			el.marks = append(el.marks, mark{digest: holdfast.DigestOf("item", ev.Digest.String()), strong: true})
 		}
 	}
@@ -95,20 +107,41 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 }
 
 func (el *element) userText(p holdfast.Protocol, text string, words func(string) string) {
-	if row, ok := agents.Continuation(p, text); ok {
-		el.summary, el.row = holdfast.TextDigest(text), row
+	if back, ok := agents.Continuation(p, text); ok {
+		el.summary, el.back = holdfast.TextDigest(text), back
 	}
 	el.blocks = append(el.blocks, continuity.Digests(text)...)
+	el.user = holdfast.TextDigest(text)
 	if agents.Synthetic(text) {
 		return
 	}
-	m := mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())}
+	text = agents.UserText(text)
+	m := userMark(text)
+	el.said = append(el.said, m.digest)
 	if carrier, ok := agents.AcceptedPlan(text); ok {
 		el.says(&m, carrier, "")
 	} else if said := words(text); said != "" {
 		el.says(&m, agents.UserSaid, said)
 	}
 	el.marks = append(el.marks, m)
+}
+
+// quoted takes the history that a compaction prompt holds in words.
+func (el *element) quoted(prompt string) {
+	el.blocks = append(el.blocks, continuity.Digests(prompt)...)
+	for _, q := range agents.Quotes(prompt) {
+		if q.User {
+			m := userMark(q.Text)
+			el.said = append(el.said, m.digest)
+			el.marks = append(el.marks, m)
+		} else if q.Text != "" {
+			el.marks = append(el.marks, textMark(holdfast.AssistantMessage{Digest: holdfast.TextDigest(q.Text), Len: len(q.Text)}))
+		}
+	}
+}
+
+func userMark(text string) mark {
+	return mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())}
 }
 
 // says makes a call of a plan state that stands in a text. Such a call has no
@@ -121,8 +154,13 @@ func (el *element) says(m *mark, carrier, text string) {
 	el.calls[m.call] = continuity.Call{ID: m.call, Tool: carrier, Arguments: []byte(text), Result: &holdfast.ToolResult{CallID: m.call}}
 }
 
+// placeless reports whether an id was made of a call's own words, since the wire
+// has none: then it recurs, and only its place tells one call from another. The
+// id of a result ends with the mark, and answers the first open call of its tool.
+func placeless(id string) bool { return strings.Contains(id, "#") }
+
 func (el *element) call(ev holdfast.ToolCall) {
-	m := mark{digest: holdfast.DigestOf("call", ev.ID), strong: true}
+	m := mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID)}
 	if carrier, ok := agents.CarrierOf(ev.Name); ok && carries(carrier, ev.Arguments) {
 		m.call = ev.ID
 		if el.calls == nil {
@@ -179,8 +217,12 @@ type history struct {
 	// stands where this epoch's block belongs.
 	blocks  []string
 	carried bool
-	keys    []uint64 // raw hash of each element
+	said    []holdfast.Digest // of the user's texts
+	keys    []uint64          // raw hash of each element
 }
+
+// openCall is a call without an id of its own whose result is still to come.
+type openCall struct{ id, placed string }
 
 // memo keeps what elements hold, under the hash of their raw bytes. It is
 // guarded by its owner's mutex.
@@ -201,7 +243,17 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 	h.keys = make([]uint64, len(req.Messages))
 	var prev holdfast.Digest
 	blockAt := map[int]bool{}
-	wanted := func(id string) bool { _, ok := h.calls[id]; return ok || m.carriers[id] }
+	announced := false
+	before, start := &element{}, 0 // the element before, and where its anchors begin
+	wanted := func(id string) bool {
+		if tool, ok := strings.CutSuffix(id, "#"); ok {
+			_, ok := agents.CarrierOf(tool)
+			return ok
+		}
+		_, ok := h.calls[id]
+		return ok || m.carriers[id]
+	}
+	var open []openCall
 	for i, span := range req.Messages {
 		raw := span.Of(in.Body)
 		last := marker && i == len(req.Messages)-1
@@ -224,9 +276,29 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 				m.elements[key] = el
 			}
 		}
-		if !el.summary.IsZero() {
-			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.row, i, len(h.anchors)
+		if announced {
+			// The text before said that the summary is the model's text here.
+			announced = false
+			if !el.answer.IsZero() {
+				h.summary, h.summaryText = el.answer, el.answer
+			}
 		}
+		if !el.summary.IsZero() && (h.summaryAt < 0 || !el.back.First) {
+			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.back.Row, i, len(h.anchors)
+			announced = el.back.InAnswer
+		}
+		if el.confirms && i > 0 && !before.user.IsZero() {
+			// The element before is a summary, not the user's words.
+			h.anchors = h.anchors[:start]
+			prev = holdfast.Digest{}
+			if start > 0 {
+				prev = h.anchors[start-1].digest
+			}
+			h.summary, h.summaryText, h.row = before.user, before.user, agents.Confirmed
+			h.summaryAt, h.summaryAnchor = i-1, start
+		}
+		before, start = el, len(h.anchors)
+		h.said = append(h.said, el.said...)
 		for _, mk := range el.marks {
 			a := place(mk, prev)
 			prev = a.digest
@@ -235,11 +307,24 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 				c := el.calls[mk.call]
 				c.ID = a.call
 				h.calls[a.call] = c
-				m.carriers[a.call] = true
+				if placeless(mk.call) {
+					open = append(open, openCall{mk.call, a.call})
+				} else {
+					m.carriers[a.call] = true
+				}
 			}
 		}
 		for r := range el.results {
-			h.results[el.results[r].CallID] = &el.results[r]
+			id := el.results[r].CallID
+			if placeless(id) {
+				at := slices.IndexFunc(open, func(c openCall) bool { return strings.HasPrefix(c.id, id) })
+				if at < 0 {
+					continue // a repeat: gemini-cli sends some when it resumes
+				}
+				id = open[at].placed
+				open = slices.Delete(open, at, at+1)
+			}
+			h.results[id] = &el.results[r]
 		}
 		if len(el.blocks) > 0 {
 			h.blocks = append(h.blocks, el.blocks...)
@@ -247,10 +332,9 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 		}
 	}
 	if h.summaryAt >= 0 {
-		h.carried = blockAt[h.summaryAt]
-		if h.row == agents.OpaqueContinuation {
-			h.carried = blockAt[h.summaryAt+1] // a proxy before us put its own there
-		}
+		// In a text of its own behind the summary's element stands the summary that
+		// was announced, or what a proxy before us put behind an opaque one.
+		h.carried = blockAt[h.summaryAt] || blockAt[h.summaryAt+1]
 	}
 	m.trim(h.keys)
 	return h, nil

@@ -59,6 +59,10 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 	if l, ok := e.linkWithin(s, of, v, h); ok {
 		return l, nil
 	}
+	if v.Kind == holdfast.Compaction && len(of) == 1 {
+		// A history in words may hold nothing that is known again.
+		return linked{b: of[0], next: len(h.anchors), how: "compaction"}.start(), nil
+	}
 	if !h.summary.IsZero() && len(of) > 0 {
 		if b := openedBy(of, h); b != nil {
 			return e.openEpoch(b, h), nil
