@@ -26,7 +26,7 @@ begin() {
 }
 end() { kill "$MOCK"; wait "$MOCK" 2>/dev/null || true; }
 
-script() { curl -s "$URL/__script" -d "$1" >/dev/null; }
+script() { curl -s "$URL/__script" --data-binary @- <<<"$1" >/dev/null; }
 mark() { curl -s "$URL/__mark" -d "$1" >/dev/null; }
 
 BASE_ENV=(PATH=/usr/local/bin:/usr/bin:/bin TERM=xterm-256color LANG=C.UTF-8
@@ -74,8 +74,17 @@ settle() {
 	screen >"$SCREENS/$(printf %02d "$STEP").txt"
 }
 
+# interrupt TEXT: type it, send it, and press Escape while it is at work.
+interrupt() { keys -l "$1"; sleep 0.6; keys Enter; sleep 3; press Escape; }
 # say TEXT: type it, send it, wait.
 say() { keys -l "$1"; sleep 0.6; keys Enter; settle; }
+# shows TEXT: until it stands on the screen, for a minute at most.
+shows() {
+	for _ in $(seq 1 120); do
+		screen | grep -qF "$1" && return
+		sleep 0.5
+	done
+}
 # press KEY...: one after the other, then wait.
 press() { for k in "$@"; do keys "$k"; sleep 0.4; done; settle; }
 
@@ -113,4 +122,16 @@ codex_exec() {
 # codex_session: the id of the first session of this HOME.
 codex_session() {
 	find "$H/.codex/sessions" -name '*.jsonl' | sort | head -1 | grep -oE '[0-9a-f]{8}-[0-9a-f-]{27}'
+}
+
+# leftovers: end what an agent left running, daemons too: all of this HOME. A
+# client that is about to end starts its daemon anew, so look more than once.
+leftovers() {
+	local p
+	for _ in 1 2 3 4 5 6; do
+		for p in $(pgrep -f "$CAPTURE_DIR"); do
+			tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "HOME=$H" && kill "$p"
+		done
+		sleep 0.5
+	done
 }

@@ -16,6 +16,10 @@ type answer struct {
 	// Usage is the number of input tokens to report; 0 means 1000. A large one
 	// makes an agent compact.
 	Usage int `json:"usage"`
+	// Held sends the first half of the answer and no more.
+	Held bool `json:"held"`
+	// Overflow sends an error in place of the answer: the input is too long.
+	Overflow bool `json:"overflow"`
 
 	opaque bool // answer with a compaction item (responses)
 }
@@ -64,7 +68,8 @@ func (a answer) inputTokens() int {
 
 // messagesBody is what is read of an Anthropic request.
 type messagesBody struct {
-	Model    string `json:"model"`
+	Model    string          `json:"model"`
+	System   json.RawMessage `json:"system"`
 	Messages []struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
@@ -77,7 +82,7 @@ func (b messagesBody) compaction() form {
 	if n := len(b.Messages); n > 0 && bytes.Contains(b.Messages[n-1].Content, []byte("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.")) {
 		return plain
 	}
-	return ordinary
+	return asksForSummary(b.System)
 }
 
 // responsesBody is what is read of a Responses request.
@@ -98,7 +103,7 @@ func (b responsesBody) compaction() form {
 	case bytes.Contains(last, []byte("You are performing a CONTEXT CHECKPOINT COMPACTION.")):
 		return plain
 	}
-	return ordinary
+	return asksForSummary(b.Input[0])
 }
 
 // stream collects server-sent events.
@@ -134,8 +139,10 @@ func writeMessages(b messagesBody, a answer, turn int) (kind string, reply []byt
 		block(object{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d%02d", turn, i+1), "name": c.Name, "input": object{}},
 			object{"type": "input_json_delta", "partial_json": string(c.Input)})
 	}
-	s.event("message_delta", object{"type": "message_delta",
-		"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20}})
+	s.event("message_delta", object{
+		"type":  "message_delta",
+		"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20},
+	})
 	s.event("message_stop", object{"type": "message_stop"})
 	return "text/event-stream", s.Bytes()
 }
@@ -143,32 +150,46 @@ func writeMessages(b messagesBody, a answer, turn int) (kind string, reply []byt
 func writeResponses(b responsesBody, a answer, turn int) (kind string, reply []byte) {
 	var s stream
 	output := []any{}
-	add := func(item object) {
+	add := func(item object, deltas ...object) {
 		s.event("response.output_item.added", object{"type": "response.output_item.added", "output_index": len(output), "item": item})
+		for _, d := range deltas {
+			d["item_id"], d["output_index"] = item["id"], len(output)
+			s.event(d["type"].(string), d)
+		}
 		s.event("response.output_item.done", object{"type": "response.output_item.done", "output_index": len(output), "item": item})
 		output = append(output, item)
 	}
 	response := object{"id": fmt.Sprintf("resp_%04d", turn), "object": "response", "model": b.Model, "status": "in_progress", "output": []any{}}
 	s.event("response.created", object{"type": "response.created", "response": response})
 	if a.opaque {
-		add(object{"type": "compaction", "id": fmt.Sprintf("cmp_%04d", turn),
-			"encrypted_content": base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "opaque summary %d", turn))})
+		add(object{
+			"type": "compaction", "id": fmt.Sprintf("cmp_%04d", turn),
+			"encrypted_content": base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "opaque summary %d", turn)),
+		})
 	}
 	if a.Text != "" {
-		add(object{"type": "message", "id": fmt.Sprintf("msg_%04d", turn), "role": "assistant", "status": "completed",
-			"content": []any{object{"type": "output_text", "text": a.Text, "annotations": []any{}}}})
+		add(object{
+			"type": "message", "id": fmt.Sprintf("msg_%04d", turn), "role": "assistant", "status": "completed",
+			"content": []any{object{"type": "output_text", "text": a.Text, "annotations": []any{}}},
+		}, object{"type": "response.output_text.delta", "content_index": 0, "delta": a.Text})
 	}
 	for i, c := range a.Tools {
-		item := object{"type": "function_call", "id": fmt.Sprintf("fc_%04d%02d", turn, i+1),
-			"call_id": fmt.Sprintf("call_%04d%02d", turn, i+1), "name": c.Name, "arguments": string(c.Input), "status": "completed"}
+		item := object{
+			"type": "function_call", "id": fmt.Sprintf("fc_%04d%02d", turn, i+1),
+			"call_id": fmt.Sprintf("call_%04d%02d", turn, i+1), "name": c.Name, "arguments": string(c.Input), "status": "completed",
+		}
 		if c.Namespace != "" {
 			item["namespace"] = c.Namespace
 		}
 		add(item)
 	}
-	done := object{"id": response["id"], "object": "response", "model": b.Model, "status": "completed", "output": output,
-		"usage": object{"input_tokens": a.inputTokens(), "input_tokens_details": object{"cached_tokens": 0},
-			"output_tokens": 20, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": a.inputTokens() + 20}}
+	done := object{
+		"id": response["id"], "object": "response", "model": b.Model, "status": "completed", "output": output,
+		"usage": object{
+			"input_tokens": a.inputTokens(), "input_tokens_details": object{"cached_tokens": 0},
+			"output_tokens": 20, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": a.inputTokens() + 20,
+		},
+	}
 	s.event("response.completed", object{"type": "response.completed", "response": done})
 	return "text/event-stream", s.Bytes()
 }

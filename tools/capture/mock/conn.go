@@ -44,23 +44,35 @@ func (m *model) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	kind, reply := m.handle(req, fields, body)
+	r := m.handle(req, fields, body)
 	fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
-		status(kind), kind, len(reply))
-	if req.Method != http.MethodHead {
-		conn.Write(reply)
+		r.status, r.kind, len(r.body))
+	switch {
+	case req.Method == http.MethodHead:
+	case r.held:
+		conn.Write(r.body[:len(r.body)/2])
+		io.Copy(io.Discard, conn) // until the agent gives up
+	default:
+		conn.Write(r.body)
 	}
 }
 
-// refused stands in place of a content type for a WebSocket upgrade: agents
-// then send plain POST requests, which can be filed.
-const refused = "text/plain"
+// reply is what goes back: held stops in the middle of the body.
+type reply struct {
+	status, kind string
+	body         []byte
+	held         bool
+}
 
-func status(kind string) string {
-	if kind == refused {
-		return "426 Upgrade Required"
+func ok(kind string, body []byte) reply { return reply{status: "200 OK", kind: kind, body: body} }
+
+// sent turns what a protocol wrote for an answer into the reply.
+func (a answer) sent(kind string, body []byte) reply {
+	if a.Overflow {
+		return reply{status: "400 Bad Request", kind: "application/json", body: []byte(
+			`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"prompt is too long: the input exceeds the context window of this model"}}`)}
 	}
-	return "200 OK"
+	return reply{status: "200 OK", kind: kind, body: body, held: a.Held}
 }
 
 // readHead returns the request's head, and its fields with the case and order
@@ -82,44 +94,61 @@ func readHead(br *bufio.Reader) (head []byte, fields [][2]string, err error) {
 	}
 }
 
-// handle returns the content type and body of the reply.
-func (m *model) handle(req *http.Request, fields [][2]string, body []byte) (kind string, reply []byte) {
+// handle files a request and answers it. A WebSocket upgrade is refused: agents
+// then send plain POST requests, which can be filed.
+func (m *model) handle(req *http.Request, fields [][2]string, body []byte) reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case req.URL.Path == "/__script":
 		var more []answer
 		if err := json.Unmarshal(body, &more); err != nil {
-			return "application/json", fmt.Appendf(nil, "{\"error\":%q}\n", err)
+			return ok("application/json", fmt.Appendf(nil, "{\"error\":%q}\n", err))
 		}
 		m.queue = append(m.queue, more...)
-		return "application/json", []byte("{}\n")
+		return ok("application/json", []byte("{}\n"))
 	case req.URL.Path == "/__mark":
 		m.file("mark-"+string(body), map[string]string{"mark": string(body)})
-		return "application/json", []byte("{}\n")
+		return ok("application/json", []byte("{}\n"))
 	}
 	m.file(req.Method+req.URL.Path, capture{req.Method, req.URL.String(), fields, raw(body)})
 	switch {
 	case req.Header.Get("Upgrade") != "":
-		return refused, nil
+		return reply{status: "426 Upgrade Required", kind: "text/plain"}
 	case req.Method != http.MethodPost || len(body) == 0:
-		return "application/json", []byte("{}\n")
+		return ok("application/json", []byte("{}\n"))
 	case strings.HasSuffix(req.URL.Path, "/count_tokens"):
-		return "application/json", []byte(`{"input_tokens":1000}`)
+		return ok("application/json", []byte(`{"input_tokens":1000}`))
 	case strings.HasSuffix(req.URL.Path, "/messages"):
 		var b messagesBody
 		if json.Unmarshal(body, &b) != nil {
-			return "application/json", []byte("{}\n")
+			return ok("application/json", []byte("{}\n"))
 		}
-		return writeMessages(b, m.answer(b.compaction(), len(b.Tools) > 0), m.turns)
+		a := m.answer(b.compaction(), len(b.Tools) > 0)
+		return a.sent(writeMessages(b, a, m.turns))
+	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
+		var b chatBody
+		if json.Unmarshal(body, &b) != nil {
+			return ok("application/json", []byte("{}\n"))
+		}
+		a := m.answer(b.compaction(), len(b.Tools) > 0)
+		return a.sent(writeChat(b, a, m.turns))
+	case strings.HasSuffix(req.URL.Path, "enerateContent"):
+		var b geminiBody
+		if json.Unmarshal(body, &b) != nil {
+			return ok("application/json", []byte("{}\n"))
+		}
+		a := m.answer(asksForSummary(b.System), len(b.Tools) > 0)
+		return a.sent(writeGemini(req.URL.Path, a, m.turns))
 	case strings.HasSuffix(req.URL.Path, "/responses"):
 		var b responsesBody
 		if json.Unmarshal(body, &b) != nil {
-			return "application/json", []byte("{}\n")
+			return ok("application/json", []byte("{}\n"))
 		}
-		return writeResponses(b, m.answer(b.compaction(), len(b.Tools) > 0), m.turns)
+		a := m.answer(b.compaction(), len(b.Tools) > 0)
+		return a.sent(writeResponses(b, a, m.turns))
 	}
-	return "application/json", []byte("{}\n")
+	return ok("application/json", []byte("{}\n"))
 }
 
 // capture is the form of a capture file.

@@ -1,7 +1,7 @@
 // Command mock is a scripted model for capturing what coding agents send. It
-// answers Anthropic messages and OpenAI responses, and writes each request to a
-// file as it stood on the wire: method, URL, header names in their own case and
-// order, and body.
+// answers Anthropic messages, OpenAI responses, chat completions and Gemini
+// requests, and writes each request to a file as it stood on the wire: method,
+// URL, header names in their own case and order, and body.
 //
 //	go run ./tools/capture/mock -addr 127.0.0.1:9301 -dir CAPTURES
 //
@@ -12,7 +12,9 @@
 //	[{"tools":[{"name":"TaskList","input":{}}]},{"text":"done","usage":98000}]
 //
 // A request of the conversation (one that offers tools and asks for no
-// compaction) takes the next answer. Without one it gets the text "reply N". A
+// compaction) takes the next answer. "usage" is the number of input tokens to
+// report, "held" stops in the middle of the answer until the agent hangs up, and
+// "overflow" is an error in its place. Without one it gets the text "reply N". A
 // compaction takes the next answer when that says "compaction": true; else it
 // gets a summary in tags, or an opaque item if it asks for one. A side call gets
 // a short text, any other path an empty object.
