@@ -59,9 +59,10 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 	if l, ok := e.linkWithin(s, of, v, h); ok {
 		return l, nil
 	}
-	if v.Kind == holdfast.Compaction && len(of) == 1 {
-		// A history in words may hold nothing that is known again.
-		return linked{b: of[0], next: len(h.anchors), how: "compaction"}.start(), nil
+	if v.Kind == holdfast.Compaction && len(of) > 0 {
+		// A history in words may hold nothing that is known again: it is that of the
+		// branch which the agent used last.
+		return linked{b: lastUsed(of), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
 	if !h.summary.IsZero() && len(of) > 0 {
 		if b := openedBy(of, h); b != nil {
@@ -152,7 +153,7 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 
 // openedBy finds the branch that a new summary belongs to: the one whose block
 // it carries, else the one that waits for its summary to come back, else the
-// one that shares history with it. nil when more than one has the same claim.
+// one that shares history with it. nil when two wait and nothing tells them apart.
 func openedBy(of []*branch, h *history) *branch {
 	type claim struct{ block, pending, shared int }
 	var best *branch
@@ -178,8 +179,23 @@ func openedBy(of []*branch, h *history) *branch {
 			tie = true
 		}
 	}
-	if tie {
-		return nil
+	switch {
+	case !tie:
+		return best
+	case top.block == 0 && top.pending == 0:
+		// No compaction was seen: it was that of the branch used last.
+		return lastUsed(of)
+	}
+	return nil
+}
+
+// lastUsed is the branch that the newest request went to.
+func lastUsed(of []*branch) *branch {
+	best := of[0]
+	for _, b := range of[1:] {
+		if b.row.UsedAt.After(best.row.UsedAt) {
+			best = b
+		}
 	}
 	return best
 }

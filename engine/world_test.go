@@ -133,7 +133,7 @@ func (w *world) begin(r request, history ...entry) *engine.Attempt {
 		body = append(body, raw...)
 	}
 	req.Tools = holdfast.Span{Start: 0, End: 1}
-	if n := len(history); n > 0 && history[n-1].User == codexMarker {
+	if n := len(history); n > 0 && (history[n-1].User == codexMarker || strings.HasPrefix(history[n-1].User, "Here is the conversation")) {
 		req.ToolCount = 0 // codex offers no tools then
 	}
 	header := map[string]string{}
