@@ -64,6 +64,8 @@ type Evidence struct {
 	Request *holdfast.Request
 	// Tools lists the tools that the request offers. It is called at most once.
 	Tools func() []holdfast.Tool
+	// System lists how the system texts begin, at most 200 bytes of each.
+	System func() []string
 	// Last is the last element of the history, decoded.
 	Last []holdfast.Event
 }
@@ -107,27 +109,42 @@ func sideCallByEndpoint(e Evidence) (string, bool) {
 
 // sideCalls are requests without tools that look like a compaction and are none,
 // by literals in their last user text.
-var sideCalls = []struct {
-	row, literal, also string
-	tools              bool // it offers tools
-}{
+var sideCalls = []struct{ row, literal, also string }{
 	// pi 0.74.2: a turn that is cut in two has a summary of its own beside that of
 	// the history before it, in parallel and in either order. One of them carries
 	// the block: the history's.
-	{"pi/turn-prefix", "<conversation>", "This is the PREFIX of a turn that was too large to keep.", false},
+	{"pi/turn-prefix", "<conversation>", "This is the PREFIX of a turn that was too large to keep."},
 	// pi 0.74.2: on the way back from a branch. The history goes on where it was.
-	{"pi/branch-summary", "<conversation>", "Create a structured summary of this conversation branch", false},
-	// qwen-code 0.15.10: repeats the whole history to a subagent of its own.
-	{"qwen-code/memory", "Managed memory directory: `", "", true},
+	{"pi/branch-summary", "<conversation>", "Create a structured summary of this conversation branch"},
+}
+
+// sideSystems are side calls that only their system text tells: qwen-code 0.15.10
+// repeats the whole history to a subagent that looks for what to remember, in
+// several rounds.
+var sideSystems = []struct{ row, literal string }{
+	{"qwen-code/memory", "You are now acting as the managed memory extraction subagent"},
+	{"qwen-code/recap", "You generate session recaps for a programming assistant CLI."}, // read in its code
 }
 
 func sideCallByText(e Evidence) (string, bool) {
 	if e.Request == nil {
 		return "", false
 	}
+	if e.Protocol == holdfast.Chat && e.System != nil {
+		for _, text := range e.System() {
+			for _, s := range sideSystems {
+				if strings.HasPrefix(text, s.literal) {
+					return s.row, true
+				}
+			}
+		}
+	}
+	if e.Request.ToolCount > 0 {
+		return "", false
+	}
 	text := lastText(e.Last)
 	for _, s := range sideCalls {
-		if s.tools == (e.Request.ToolCount > 0) && strings.HasPrefix(text, s.literal) && strings.Contains(text, s.also) {
+		if strings.HasPrefix(text, s.literal) && strings.Contains(text, s.also) {
 			return s.row, true
 		}
 	}

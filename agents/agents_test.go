@@ -22,6 +22,7 @@ type codec interface {
 	Scan([]byte) (holdfast.Request, error)
 	Decode([]byte) ([]holdfast.Event, error)
 	Tools([]byte) []holdfast.Tool
+	SystemTexts(raw []byte, max int) []string
 }
 
 // fixture is a captured request.
@@ -77,6 +78,7 @@ func classify(t *testing.T, f fixture, body []byte) holdfast.Verdict {
 	return agents.Classify(agents.Evidence{
 		Protocol: req.Protocol, Path: u.Path, Header: h.Get, Request: &req,
 		Tools: func() []holdfast.Tool { return c.Tools(req.Tools.Of(body)) }, Last: last,
+		System: func() []string { return c.SystemTexts(req.System.Of(body), 200) },
 	})
 }
 

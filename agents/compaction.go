@@ -236,6 +236,11 @@ type Returned struct {
 	First bool
 }
 
+// Weighed reports whether the agent of a compaction row compares the history
+// behind the summary with the one before it, by its length, and refuses to make
+// it longer (gemini-cli).
+func Weighed(row string) bool { return strings.HasPrefix(row, "gemini-cli/") }
+
 // Continuation reports whether a user text is, or announces, a summary that came
 // back.
 func Continuation(p holdfast.Protocol, text string) (Returned, bool) {
@@ -264,6 +269,7 @@ var labels = []struct{ label, role string }{
 	{"[Assistant]: ", "assistant"},
 	{"[Bot]: ", "assistant"},
 	{"[Assistant tool call", ""},
+	{"[Bot tool call", ""},
 	{"[Assistant thinking]: ", ""},
 	{"[Assistant reasoning]: ", ""},
 	{"[Tool ", ""},

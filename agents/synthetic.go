@@ -41,6 +41,7 @@ var syntheticPrefixes = []string{
 	// cline 3.0.65
 	"Context summary:",
 	"[SYSTEM] You still have team obligations.",
+	"<SYSTEM_NOTICE>",
 	// qwen-code 0.15.10, gemini-cli 0.61.0
 	"This is the Qwen Code. We are setting up the context for our chat.",
 	"<session_context>",
@@ -62,11 +63,13 @@ var syntheticTexts = []string{
 	"Continue from where you left off.", // claude-code, on resume after a compaction
 	"[Request interrupted by user]",
 	"[Request interrupted by user for tool use]",
-	"What did we do so far?", // opencode, before its summary
+	"What did we do so far?",                                // opencode, before its summary
+	"Continue with the prior task using the context above.", // qwen-code
 }
 
 // syntheticAnswers are texts in the assistant's role that no model wrote.
 var syntheticAnswers = []string{
+	"[The previous response was interrupted before it completed.]", // gemini-cli
 	"No response requested.",                     // claude-code, on resume
 	"Got it. Thanks for the context!",            // qwen-code, behind its setup
 	"Got it. Thanks for the additional context!", // qwen-code and gemini-cli, behind a summary

@@ -76,7 +76,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	}
 	a.Verdict = agents.Classify(agents.Evidence{
 		Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
-		Request: &in.Request, Tools: tools, Last: in.last,
+		Request: &in.Request, Tools: tools, System: func() []string { return codec.SystemTexts(in.Request.System.Of(in.Body), 200) }, Last: in.last,
 	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {
@@ -110,7 +110,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	a.base, a.offers = len(a.ep.anchors), s.offered(in, tools)
 	switch {
 	case v.Kind == holdfast.Compaction:
-		e.beginBoundary(a)
+		e.beginBoundary(a, in.Request.List.End-in.Request.List.Start)
 	case l.how == "epoch":
 		e.beginEpoch(ctx, a, h)
 	default:
@@ -243,7 +243,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
 	if !h.carried {
 		// What the block says is the state when the epoch opened.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))
-		if block, ok := e.render(c, h.row); ok {
+		if block, ok := e.render(c, h.row, 0); ok {
 			ep.row.Block = block.Text
 		}
 	}
@@ -255,8 +255,8 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
 	}
 }
 
-// beginBoundary prepares what a compaction carries.
-func (e *Engine) beginBoundary(a *Attempt) {
+// beginBoundary prepares what a compaction of a history of size bytes carries.
+func (e *Engine) beginBoundary(a *Attempt, size int) {
 	a.Boundary = true
 	b := a.b
 	row := store.Boundary{ID: holdfast.BoundaryID(newID()), Branch: b.row.ID, Epoch: b.current().row.N}
@@ -268,7 +268,7 @@ func (e *Engine) beginBoundary(a *Attempt) {
 		row.Revision = b.effective.Revision
 	}
 	if a.Verdict.Summary == holdfast.PlainSummary {
-		if block, ok := e.render(b.effective, row.Row); ok {
+		if block, ok := e.render(b.effective, row.Row, size); ok {
 			a.Block, row.Block = block.Text, block.Digest
 			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
 		}
@@ -281,13 +281,23 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	e.event(a, "started")
 }
 
-// render writes the block for the agent of a row of the table.
-func (e *Engine) render(c holdfast.Capsule, row string) (holdfast.Block, bool) {
+// render writes the block for the agent of a row of the table. Where the agent
+// weighs the summary against a history of size bytes, the block is at most a
+// quarter of that; one that does not fit is left to the sticky delivery.
+func (e *Engine) render(c holdfast.Capsule, row string, size int) (holdfast.Block, bool) {
 	budget := continuity.Budget{Tokens: e.cfg.MaxCapsuleTokens, Words: e.cfg.UserWordsTokens}
 	if agents.KeepsUserMessages(row) {
 		budget.Words = 0
 	}
-	return continuity.Render(c, e.cfg.Preserve, budget, continuity.EstimateTokens)
+	weighed := size > 0 && agents.Weighed(row)
+	if weighed {
+		budget.Tokens = min(budget.Tokens, size/16)
+	}
+	block, ok := continuity.Render(c, e.cfg.Preserve, budget, continuity.EstimateTokens)
+	if weighed && continuity.EstimateTokens(block.Text) > budget.Tokens {
+		return holdfast.Block{}, false
+	}
+	return block, ok
 }
 
 // event logs a compaction's phase, without any text of the conversation.

@@ -16,6 +16,7 @@ import (
 type Codec interface {
 	Decode(element []byte) ([]holdfast.Event, error)
 	Tools(raw []byte) []holdfast.Tool
+	SystemTexts(raw []byte, max int) []string
 }
 
 // strongText is the length in bytes from which a text of the model identifies a

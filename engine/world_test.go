@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/store"
@@ -53,6 +54,8 @@ func (codec) Decode(raw []byte) ([]holdfast.Event, error) {
 	}
 	return []holdfast.Event{holdfast.ToolResult{CallID: e.Call, Text: e.Result}}, nil
 }
+
+func (codec) SystemTexts([]byte, int) []string { return nil }
 
 func (codec) Tools([]byte) []holdfast.Tool {
 	return []holdfast.Tool{{Name: "update_plan"}, {Name: "TaskCreate"}, {Name: "TaskUpdate"}, {Name: "Bash"}}
@@ -114,6 +117,7 @@ func (w *world) restart() {
 type request struct {
 	session, thread, fork string
 	protocol              holdfast.Protocol
+	bare                  bool // no id of any kind; session is ignored
 }
 
 // begin sends a history; ans ends it.
@@ -137,7 +141,11 @@ func (w *world) begin(r request, history ...entry) *engine.Attempt {
 		req.ToolCount = 0 // codex offers no tools then
 	}
 	header := map[string]string{}
-	if req.Protocol == holdfast.Anthropic {
+	if r.bare {
+		if n := len(history); n > 0 && agents.IsMarker(history[n-1].User) {
+			req.ToolCount = 0
+		}
+	} else if req.Protocol == holdfast.Anthropic {
 		header["X-Claude-Code-Session-Id"], header["X-Claude-Code-Agent-Id"] = r.session, r.thread
 	} else {
 		thread := r.thread
@@ -180,6 +188,16 @@ func (w *world) capsules(r request) (out []string) {
 		agent = "claude-code"
 	}
 	st, err := w.st.Session(context.Background(), holdfast.Local, agent, r.session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.held(st.ID)
+}
+
+// held reads the newest capsule of each branch of a session, oldest first.
+func (w *world) held(id holdfast.SessionID) (out []string) {
+	w.t.Helper()
+	st, err := w.st.Load(context.Background(), holdfast.Local, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

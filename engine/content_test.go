@@ -1,0 +1,187 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+var bare = request{bare: true, protocol: holdfast.Chat}
+
+// sessions lists what the sessions of the store hold, the last used first.
+func (w *world) sessions() (out []string) {
+	w.t.Helper()
+	w.restart()
+	list, err := w.st.Sessions(context.Background(), holdfast.Local)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, s := range list {
+		out = append(out, strings.Join(w.held(s.ID), " & "))
+	}
+	return out
+}
+
+const (
+	piCompact  = "<conversation>\n%s</conversation>\n\nThe messages above are a conversation to summarize."
+	piBack     = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+	qwenPrompt = "First, reason in your scratchpad. Then, generate the <state_snapshot>."
+	qwenSetup  = "This is the Qwen Code. We are setting up the context for our chat."
+	gotIt      = "Got it. Thanks for the additional context!"
+)
+
+// quoted writes a history as pi does.
+func quoted(h []entry) string {
+	var b strings.Builder
+	for _, e := range h {
+		switch {
+		case e.User != "":
+			fmt.Fprintf(&b, "[User]: %s\n\n", e.User)
+		case e.Answer != "":
+			fmt.Fprintf(&b, "[Assistant]: %s\n\n", e.Answer)
+		case e.Tool != "":
+			fmt.Fprintf(&b, "[Assistant tool calls]: %s(%s)\n\n", e.Tool, e.Args)
+		default:
+			fmt.Fprintf(&b, "[Tool result]: %s\n\n", e.Result)
+		}
+	}
+	return fmt.Sprintf(piCompact, b.String())
+}
+
+func TestAnAgentWithoutIdsIsLinkedByWhatWasRelayed(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(bare)
+	for i := range 4 {
+		h = w.turn(bare, append(h, user(fmt.Sprint("next ", i))), long(fmt.Sprint("yes ", i)))
+	}
+	if got := w.sessions(); len(got) != 1 || got[0] != "in_progress:a pending:b" {
+		t.Errorf("sessions hold %q", got)
+	}
+}
+
+func TestAnAgentWithoutIdsIsLinkedAcrossARestart(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(bare)
+	h = w.turn(bare, append(h, user("next")), long("yes"))
+	w.restart()
+	w.turn(bare, append(h, user("after the restart")), call("c9", "update_plan", steps("completed:a", "in_progress:b")))
+	if got := w.sessions(); len(got) != 1 || got[0] != "completed:a in_progress:b" {
+		t.Errorf("sessions hold %q", got)
+	}
+}
+
+func TestTwoAgentsWithoutIdsThatBeginAlikeDoNotMix(t *testing.T) {
+	w := newWorld(t)
+	w.turn(bare, []entry{user("build it")}, call("x1", "update_plan", steps("pending:left")))
+	w.turn(bare, []entry{user("build it")}, call("y1", "update_plan", steps("pending:right")))
+	w.turn(bare, []entry{user("build it"), call("x1", "update_plan", steps("pending:left")), result("x1", ok)}, long("l"))
+	w.turn(bare, []entry{user("build it"), call("y1", "update_plan", steps("pending:right")), result("y1", ok)}, long("r"))
+	got := w.sessions()
+	if len(got) != 2 || got[0] != "pending:right" || got[1] != "pending:left" {
+		t.Errorf("sessions hold %q", got)
+	}
+}
+
+func TestARequestThatNothingCouldFindAgainLeavesNoSession(t *testing.T) {
+	w := newWorld(t)
+	w.turn(bare, []entry{user("hi")}, answer("Hello!"))
+	if got := w.sessions(); len(got) != 0 {
+		t.Errorf("sessions hold %q", got)
+	}
+}
+
+func TestACompactionInWordsIsLinkedByWhatItQuotes(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprint("restarted: ", restarted), func(t *testing.T) {
+			w := newWorld(t)
+			h := w.planned(bare)
+			h = w.turn(bare, append(h, user("more")), long("more of it"))
+			w.turn(request{bare: true, protocol: holdfast.Chat}, []entry{user("another session")}, long("indeed"))
+			for n := range 3 {
+				if restarted {
+					w.restart()
+				}
+				a := w.begin(bare, user(quoted(h)))
+				if !a.Boundary || !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
+					t.Fatalf("compaction %d: boundary %v, block\n%s\n%s", n, a.Boundary, a.Block, w.log)
+				}
+				summary := fmt.Sprintf("forgot %d\n\n%s", n, a.Block)
+				a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+				done(a, answer(summary))
+				if restarted {
+					w.restart()
+				}
+				h = []entry{user(piBack + summary + "\n</summary>"), user(fmt.Sprint("next ", n))}
+				b := w.begin(bare, h...)
+				if b.Insert != nil {
+					t.Fatalf("compaction %d: the block was added twice", n)
+				}
+				done(b, long(fmt.Sprint("yes ", n)))
+				h = append(h, long(fmt.Sprint("yes ", n)))
+			}
+		})
+	}
+}
+
+func TestAnAgentThatLeavesItsIdOutOfACompactionIsLinkedByWhatItQuotes(t *testing.T) {
+	w := newWorld(t)
+	named := request{session: "pi-1", protocol: holdfast.Chat}
+	h := w.planned(named)
+	a := w.begin(bare, user(quoted(h)))
+	if !strings.Contains(a.Block, "1. [in_progress] a") {
+		t.Fatalf("block\n%s\n%s", a.Block, w.log)
+	}
+	a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+	done(a, answer("s"))
+	b := w.begin(named, user(piBack+"forgot"+a.Block), user("next"))
+	if b.Insert != nil {
+		t.Error("the block was added twice")
+	}
+	done(b, long("yes"))
+}
+
+func TestABareSummaryIsKnownByTheTextBehindIt(t *testing.T) {
+	w := newWorld(t)
+	setup := []entry{user(qwenSetup), answer("Got it. Thanks for the context!")}
+	h := w.planned(bare)
+	h = append(append([]entry(nil), setup...), h...)
+	for n := range 3 {
+		a := w.begin(bare, append(h, user(qwenPrompt))...)
+		if !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
+			t.Fatalf("compaction %d: block\n%s\n%s", n, a.Block, w.log)
+		}
+		if strings.Contains(a.Block, "forgot") || strings.Contains(a.Block, "setting up") {
+			t.Fatalf("compaction %d: a summary or the setup is taken for the user's words:\n%s", n, a.Block)
+		}
+		summary := fmt.Sprintf("<state_snapshot>forgot %d</state_snapshot>\n\n%s", n, a.Block)
+		a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+		done(a, answer(summary))
+		h = append(append([]entry(nil), setup...), user(summary), answer(gotIt), user(fmt.Sprint("next ", n)))
+		b := w.begin(bare, h...)
+		if b.Insert != nil {
+			t.Fatalf("compaction %d: the block was added twice", n)
+		}
+		done(b, long(fmt.Sprint("yes ", n)))
+		h = append(h, long(fmt.Sprint("yes ", n)))
+	}
+	if got := w.sessions(); len(got) != 1 {
+		t.Errorf("%d sessions: %q", len(got), got)
+	}
+}
+
+func TestWhenTwoSessionsQuoteAlikeNothingIsDelivered(t *testing.T) {
+	w := newWorld(t)
+	for _, side := range []string{"l", "r"} {
+		c := call(side, "update_plan", steps("pending:"+side))
+		h := w.turn(bare, []entry{user("build it")}, c)
+		w.turn(bare, append(h, result(side, ok)), answer("ok"))
+	}
+	a := w.begin(bare, user(fmt.Sprintf(piCompact, "[User]: build it\n\n")))
+	defer done(a)
+	if a.Block != "" {
+		t.Errorf("an ambiguous request got\n%s", a.Block)
+	}
+}
