@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/proxy"
+	"github.com/holdfast-dev/holdfast/redact"
 	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/upstream"
 )
@@ -35,12 +36,20 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 	reg := prometheus.NewRegistry()
 	var coordinator proxy.Coordinator
 	if c := cfg.Continuity; c.Enabled {
+		secrets, err := redact.New(nil)
+		if err != nil {
+			return nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
+		}
 		s.engine = engine.New(st, engine.Config{
-			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions},
+			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions, UserWords: c.Preserve.UserWords},
 			MaxCapsuleTokens: c.MaxCapsuleTokens,
 			UserWordsTokens:  c.UserWordsTokens,
-			CopyOnFork:       c.Fork == config.ForkCopy,
-			TTL:              c.TTL,
+			Redact: func(text string) string {
+				out, _ := secrets.Text(text)
+				return out
+			},
+			CopyOnFork: c.Fork == config.ForkCopy,
+			TTL:        c.TTL,
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
 	}
