@@ -95,6 +95,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		return a
 	}
 	defer s.mu.Unlock()
+	h.adopt(func(d holdfast.Digest) bool { return s.relayed[d] })
 	l, err := e.link(ctx, s, v, h)
 	if err != nil {
 		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
@@ -419,6 +420,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		}
 		return
 	}
+	s.remember(ans)
 	e.content.answered(e, s, a.b, ans)
 	// An answer to a state that the branch has left behind changes nothing.
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {

@@ -87,7 +87,7 @@ func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer
 			found = true
 		case holdfast.AssistantMessage:
 			if m := textMark(ev); m.strong {
-				c.add(s.key, m.digest)
+				c.add(s.key, m.digest, summaryDigest(ev.Digest))
 				found = true
 			}
 		}
@@ -170,6 +170,11 @@ func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best se
 	}
 	if !h.summaryText.IsZero() {
 		count(summaryDigest(h.summaryText), 1<<24)
+	}
+	for _, o := range h.opening {
+		if o.text != h.summaryText {
+			count(summaryDigest(o.text), 1<<24)
+		}
 	}
 	for k, n := range score {
 		switch {

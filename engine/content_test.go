@@ -185,3 +185,33 @@ func TestWhenTwoSessionsQuoteAlikeNothingIsDelivered(t *testing.T) {
 		t.Errorf("an ambiguous request got\n%s", a.Block)
 	}
 }
+
+// A client that no row knows asks for a summary in its own words and begins its
+// next history with what it got.
+func TestAnUnknownClientGetsTheBlockWhenARelayedSummaryOpensAShorterHistory(t *testing.T) {
+	for name, r := range map[string]request{"without an id": bare, "with an id": {session: "x-1", protocol: holdfast.Chat}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			h := w.planned(r)
+			summary := long("They worked on the router and then")
+			w.turn(r, append(h, user("Please write down where we are, I will start afresh.")), summary)
+			history := []entry{user(summary.Answer), user("go on")}
+			var block string
+			for i := range 3 {
+				b := w.begin(r, history...)
+				if b.Insert == nil || b.Insert.At != 0 || !strings.Contains(b.Insert.Text, "1. [in_progress] a\n2. [pending] b\n") {
+					t.Fatalf("request %d: insertion %+v\n%s", i, b.Insert, w.log)
+				}
+				if block != "" && b.Insert.Text != block {
+					t.Fatalf("request %d: the block changed", i)
+				}
+				block = b.Insert.Text
+				if strings.Contains(block, "They worked") {
+					t.Fatalf("the summary is taken for the user's words:\n%s", block)
+				}
+				done(b, long(fmt.Sprint("yes ", i)))
+				history = append(history, long(fmt.Sprint("yes ", i)), user(fmt.Sprint("more ", i)))
+			}
+		})
+	}
+}

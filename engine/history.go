@@ -219,8 +219,43 @@ type history struct {
 	blocks  []string
 	carried bool
 	said    []holdfast.Digest // of the user's texts
-	keys    []uint64          // raw hash of each element
+	opening []opening
+	keys    []uint64 // raw hash of each element
 }
+
+// opening is a user text near the start of a history, where a client that no row
+// knows may put the summary that it was given.
+type opening struct {
+	text   holdfast.Digest
+	at     int // its element
+	anchor int // the first anchor from there
+}
+
+// openingLength is how many elements the start of a history has.
+const openingLength = 3
+
+// adopt takes an opening text that relayed knows as the summary that opens the
+// epoch, when no row has found one. Its words are the model's, not the user's.
+func (h *history) adopt(relayed func(holdfast.Digest) bool) {
+	if !h.summary.IsZero() {
+		return
+	}
+	for _, o := range h.opening {
+		if !relayed(o.text) {
+			continue
+		}
+		h.summary, h.summaryText, h.row = o.text, o.text, relayedRow
+		h.summaryAt, h.summaryAnchor = o.at, o.anchor
+		if o.anchor < len(h.anchors) {
+			h.anchors[o.anchor].call = ""
+		}
+		return
+	}
+}
+
+// relayedRow is the row id of a summary that is known only because it went
+// through here as an answer.
+const relayedRow = "any/relayed"
 
 // openCall is a call without an id of its own whose result is still to come.
 type openCall struct{ id, placed string }
@@ -299,6 +334,9 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 			h.summaryAt, h.summaryAnchor = i-1, start
 		}
 		before, start = el, len(h.anchors)
+		if i < openingLength && !el.user.IsZero() {
+			h.opening = append(h.opening, opening{text: el.user, at: i, anchor: start})
+		}
 		h.said = append(h.said, el.said...)
 		for _, mk := range el.marks {
 			a := place(mk, prev)

@@ -25,7 +25,8 @@ type session struct {
 	memo      memo
 	toolsKey  uint64 // hash of the tools that offers was read from
 	offers    map[string]bool
-	attempts  int // attempts in flight
+	relayed   map[holdfast.Digest]bool // longer texts of the model, newest answers
+	attempts  int                      // attempts in flight
 	usedAt    time.Time
 	answering map[*Attempt]bool // answers whose terminal event was relayed
 	settled   *sync.Cond        // signalled when answering shrinks
@@ -68,9 +69,25 @@ type boundary struct {
 }
 
 func newSession(k sessionKey) *session {
-	s := &session{key: k, memo: newMemo(), answering: map[*Attempt]bool{}}
+	s := &session{key: k, memo: newMemo(), answering: map[*Attempt]bool{}, relayed: map[holdfast.Digest]bool{}}
 	s.settled = sync.NewCond(&s.mu)
 	return s
+}
+
+// maxRelayed bounds how many answers are remembered as possible summaries.
+const maxRelayed = 512
+
+// remember notes the longer texts of an answer: a client that no row knows may
+// send one back as a summary. s.mu is held.
+func (s *session) remember(ans holdfast.Answer) {
+	if len(s.relayed) > maxRelayed {
+		s.relayed = map[holdfast.Digest]bool{}
+	}
+	for _, ev := range ans.Events {
+		if m, ok := ev.(holdfast.AssistantMessage); ok && m.Len >= strongText {
+			s.relayed[m.Digest] = true
+		}
+	}
 }
 
 func (s *session) id() holdfast.SessionID {
