@@ -83,8 +83,10 @@ func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer
 	for _, ev := range ans.Events {
 		switch ev := ev.(type) {
 		case holdfast.ToolCall:
-			c.add(s.key, holdfast.DigestOf("call", ev.ID))
-			found = true
+			if !placeless(ev.ID) {
+				c.add(s.key, holdfast.DigestOf("call", ev.ID))
+				found = true
+			}
 		case holdfast.AssistantMessage:
 			if m := textMark(ev); m.strong {
 				c.add(s.key, m.digest, summaryDigest(ev.Digest))

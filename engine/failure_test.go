@@ -77,6 +77,8 @@ func TestADiskThatIsFullStopsRecordingNotTrafficAndAllIsWrittenLater(t *testing.
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	time.Sleep(20 * time.Millisecond) // the failures before have been told by now
+	w.turn(s1, append(h, user("last")), long("done"))
 	w.expect(s1, "in_progress:a pending:b")
 	st, _ := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
 	if n := len(st.Branches[0].Anchors); n < 12 {

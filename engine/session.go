@@ -313,7 +313,9 @@ func (e *Engine) record(s *session, b *branch, urgent bool, extra ...store.Bound
 	for _, x := range branches {
 		x.collect(&batch)
 	}
-	return e.rec.put(batch, urgent, func(err error) { e.wrote(s, err) })
+	// News of a capsule is written at once: not every agent's next request carries
+	// what a killed process had not written yet.
+	return e.rec.put(batch, urgent || len(batch.Revisions) > 0, func(err error) { e.wrote(s, err) })
 }
 
 // wrote learns what became of a batch.

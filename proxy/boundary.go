@@ -44,6 +44,9 @@ func (x *exchange) patchStream(resp *http.Response) {
 		x.flush()
 	})
 	if !frames.Overflowed() {
+		if err == nil && len(frames.Rest()) == 0 {
+			b.end()
+		}
 		b.flush()
 		x.write(frames.Rest())
 	}
@@ -74,19 +77,48 @@ func (b *boundary) event(e sse.Event) {
 	b.x.write(out)
 	switch {
 	case terminal:
-		b.unsent = nil
-		if ans.Complete && summarised(ans, b.x.attempt.Verdict.Summary) {
-			summary := b.patcher.Summary()
-			if b.x.attempt.Block == "" {
-				summary = lastText(ans)
-			}
-			b.x.commit(summary, b.patcher.Patched())
-		}
-		b.x.write(b.patcher.Terminal())
+		b.finish(ans)
 	case n <= len(b.unsent):
 		b.unsent = append(b.unsent[n:], bytes.Clone(e.Raw))
 	default:
 		b.unsent = nil
+	}
+}
+
+// finish commits the boundary and lets the terminal event go.
+func (b *boundary) finish(ans holdfast.Answer) {
+	b.unsent = nil
+	if ans.Complete && summarised(ans, b.x.attempt.Verdict.Summary) {
+		summary := b.patcher.Summary()
+		if b.x.attempt.Block == "" {
+			summary = lastText(ans)
+		}
+		b.x.commit(summary, b.patcher.Patched())
+	}
+	b.x.write(b.patcher.Terminal())
+}
+
+// end is the clean end of a stream, which in some formats needs no terminal
+// event.
+func (b *boundary) end() {
+	e, ok := b.patcher.(ender)
+	if b.verbatim || !ok {
+		return
+	}
+	var ans holdfast.Answer
+	terminal := false
+	out, _, ok := b.emitted(func(emit func([]byte)) {
+		if terminal = e.End(emit); terminal {
+			ans = b.reader.Answer()
+		}
+	})
+	if !ok {
+		b.restore()
+		return
+	}
+	b.x.write(out)
+	if terminal {
+		b.finish(ans)
 	}
 }
 

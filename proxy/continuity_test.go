@@ -150,7 +150,7 @@ func play(t *testing.T, s eval.Scenario, base func(up string) string, client htt
 
 func judge(t *testing.T, s eval.Scenario, requests []eval.Request) []eval.Epoch {
 	t.Helper()
-	epochs, err := eval.JudgeEpochs(requests, s.Plans())
+	epochs, err := s.Judge(requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestThePlanSurvivesARestartBeforeEveryRequest(t *testing.T) {
 func TestThePlanSurvivesARefreshedCredential(t *testing.T) {
 	everyScenario(t, func(t *testing.T, s eval.Scenario) {
 		client := &each{before: func(n int, r *http.Request) {
-			for _, name := range []string{"X-Api-Key", "Authorization"} {
+			for _, name := range []string{"X-Api-Key", "Authorization", "X-Goog-Api-Key"} {
 				if r.Header.Get(name) != "" {
 					r.Header.Set(name, fmt.Sprintf("Bearer token-%d", n/3))
 				}
@@ -283,7 +283,7 @@ func TestThePlanSurvivesARefreshedCredential(t *testing.T) {
 		requests := play(t, s, through(t, nil), client)
 		survived(t, s, requests)
 		last := requests[len(requests)-1].Header
-		if got := last.Get("X-Api-Key") + last.Get("Authorization"); !strings.HasPrefix(got, "Bearer token-") || got == "Bearer token-0" {
+		if got := last.Get("X-Api-Key") + last.Get("Authorization") + last.Get("X-Goog-Api-Key") + last.Get("X-Goog-Api-Key"); !strings.HasPrefix(got, "Bearer token-") || got == "Bearer token-0" {
 			t.Errorf("the upstream got the credential %q", got)
 		}
 	})
@@ -329,9 +329,7 @@ func TestAnAgentThatBypassesHoldfastForItsCompactionStillGetsThePlan(t *testing.
 		var direct string
 		client := &each{}
 		client.before = func(n int, r *http.Request) {
-			body := string(client.bodies[n])
-			if strings.Contains(body, "TEXT ONLY") && strings.Contains(body, "followed by a") ||
-				strings.Contains(body, "CONTEXT CHECKPOINT COMPACTION") || strings.Contains(body, "compaction_trigger") {
+			if eval.KindOf(r, client.bodies[n]).IsCompaction() {
 				r.URL.Host = direct
 			}
 		}
@@ -403,8 +401,7 @@ func (c *repeating) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	times := 1
-	if body := string(raw); strings.Contains(body, "TEXT ONLY") && strings.Contains(body, "followed by a") ||
-		strings.Contains(body, "CONTEXT CHECKPOINT COMPACTION") || strings.Contains(body, `"compaction_trigger"`) {
+	if eval.KindOf(r, raw).IsCompaction() {
 		times = 3
 		c.repeated++
 	}

@@ -5,6 +5,8 @@ import (
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/sse"
 	"github.com/holdfast-dev/holdfast/wire/anthropic"
+	"github.com/holdfast-dev/holdfast/wire/chat"
+	"github.com/holdfast-dev/holdfast/wire/gemini"
 	"github.com/holdfast-dev/holdfast/wire/responses"
 )
 
@@ -43,7 +45,14 @@ type patcher interface {
 	Summary() holdfast.Digest
 }
 
-// formats are the wire formats of the agents that continuity supports.
+// ender is a patcher of a format whose streams may end well without a terminal
+// event. End tells whether this one did; then Terminal holds what is left to
+// send.
+type ender interface {
+	End(emit func(raw []byte)) (terminal bool)
+}
+
+// formats are the wire formats, one for each protocol.
 var formats = map[holdfast.Protocol]format{
 	holdfast.Anthropic: {
 		reader: anthropic.Codec{}, writer: anthropic.Codec{},
@@ -54,5 +63,15 @@ var formats = map[holdfast.Protocol]format{
 		reader: responses.Codec{}, writer: responses.Codec{},
 		newStream:  func(keep func(string) bool) stream { return responses.NewStream(keep) },
 		newPatcher: func(block string) patcher { return responses.NewPatcher(block) },
+	},
+	holdfast.Chat: {
+		reader: chat.Codec{}, writer: chat.Codec{},
+		newStream:  func(keep func(string) bool) stream { return chat.NewStream(keep) },
+		newPatcher: func(block string) patcher { return chat.NewPatcher(block) },
+	},
+	holdfast.Gemini: {
+		reader: gemini.Codec{}, writer: gemini.Codec{},
+		newStream:  func(keep func(string) bool) stream { return gemini.NewStream(keep) },
+		newPatcher: func(block string) patcher { return gemini.NewPatcher(block) },
 	},
 }

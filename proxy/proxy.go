@@ -168,9 +168,10 @@ func protocolOf(path string) (p holdfast.Protocol, readable bool) {
 		return holdfast.Responses, true
 	case strings.HasSuffix(path, "/chat/completions"):
 		return holdfast.Chat, true
-	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"), strings.Contains(path, ":generateContent"),
-		strings.Contains(path, ":streamGenerateContent"), strings.Contains(path, ":countTokens"):
+	case strings.HasSuffix(path, ":generateContent"), strings.HasSuffix(path, ":streamGenerateContent"), strings.HasSuffix(path, ":countTokens"):
 		return holdfast.Gemini, true
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"):
+		return holdfast.Gemini, false
 	case strings.Contains(path, "/messages/"), path == "/", strings.HasPrefix(path, "/api/"):
 		return holdfast.Anthropic, false // batches; the probes of claude-code
 	case strings.Contains(path, "/responses/"):

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/eval"
 )
@@ -106,6 +107,9 @@ func (k *killed) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if k.when(k.n, string(raw)) {
+		// What the answer before brought is being written; a real agent takes longer
+		// than that to its next request. Histories in words could not bring it back.
+		time.Sleep(50 * time.Millisecond)
 		k.kill()
 		k.start()
 	}
@@ -117,7 +121,15 @@ func (k *killed) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func isCompaction(body string) bool {
-	return strings.Contains(body, "TEXT ONLY") || strings.Contains(body, "CONTEXT CHECKPOINT COMPACTION") || strings.Contains(body, `"compaction_trigger"`)
+	for _, mark := range []string{
+		"TEXT ONLY", "CONTEXT CHECKPOINT COMPACTION", `"compaction_trigger"`, "Here is the conversation so far:", "The messages above are",
+		"Summarize this session for continuation.", "reason in your scratchpad", "Critically evaluate the",
+	} {
+		if strings.Contains(body, mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // TestThePlanSurvivesKill9 kills the server with the scripted session under
