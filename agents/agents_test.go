@@ -20,7 +20,7 @@ import (
 // codec is what the two wire formats have in common here.
 type codec interface {
 	Scan([]byte) (holdfast.Request, error)
-	Decode([]byte) ([]holdfast.Event, error)
+	Decode(element []byte, wanted func(string) bool) ([]holdfast.Event, error)
 	Tools([]byte) []holdfast.Tool
 	SystemTexts(raw []byte, max int) []string
 }
@@ -71,7 +71,7 @@ func classify(t *testing.T, f fixture, body []byte) holdfast.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := c.Decode(req.Messages[len(req.Messages)-1].Of(body))
+	last, err := c.Decode(req.Messages[len(req.Messages)-1].Of(body), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

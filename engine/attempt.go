@@ -20,8 +20,6 @@ type Inbound struct {
 	Header    func(name string) string
 	Body      []byte // decoded, whole
 	Request   holdfast.Request
-
-	last []holdfast.Event // the last element of the history, decoded
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -69,14 +67,15 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		}
 		return codec.Tools(in.Request.Tools.Of(in.Body))
 	}
+	var last []holdfast.Event
 	if n := len(in.Request.Messages); n > 0 {
 		// A last element that does not decode is no marker; reading the history
-		// reports it.
-		in.last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body))
+		// reports it. What tools said is none either.
+		last, _ = codec.Decode(in.Request.Messages[n-1].Of(in.Body), func(string) bool { return false })
 	}
 	a.Verdict = agents.Classify(agents.Evidence{
 		Protocol: in.Request.Protocol, Path: in.Path, Header: in.Header,
-		Request: &in.Request, Tools: tools, System: func() []string { return codec.SystemTexts(in.Request.System.Of(in.Body), 200) }, Last: in.last,
+		Request: &in.Request, Tools: tools, System: func() []string { return codec.SystemTexts(in.Request.System.Of(in.Body), 200) }, Last: last,
 	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {

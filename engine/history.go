@@ -14,7 +14,9 @@ import (
 
 // Codec reads one wire format.
 type Codec interface {
-	Decode(element []byte) ([]holdfast.Event, error)
+	// Decode reads one element; wanted tells of which calls it reads the text of
+	// the result.
+	Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error)
 	Tools(raw []byte) []holdfast.Tool
 	SystemTexts(raw []byte, max int) []string
 }
@@ -300,12 +302,9 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 		h.keys[i] = key
 		el, ok := m.elements[key]
 		if !ok {
-			events := in.last
-			if i < len(req.Messages)-1 || events == nil {
-				var err error
-				if events, err = codec.Decode(raw); err != nil {
-					return nil, err
-				}
+			events, err := codec.Decode(raw, wanted)
+			if err != nil {
+				return nil, err
 			}
 			el = e.readElement(req.Protocol, events, wanted, last)
 			if !last {

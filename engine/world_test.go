@@ -35,7 +35,7 @@ func long(text string) entry           { return answer(text + strings.Repeat(" a
 // codec reads that form.
 type codec struct{}
 
-func (codec) Decode(raw []byte) ([]holdfast.Event, error) {
+func (codec) Decode(raw []byte, _ func(string) bool) ([]holdfast.Event, error) {
 	var e entry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func done(a *engine.Attempt, events ...entry) {
 	ans := holdfast.Answer{Complete: true}
 	for _, e := range events {
 		raw, _ := json.Marshal(e)
-		evs, _ := codec{}.Decode(raw)
+		evs, _ := codec{}.Decode(raw, nil)
 		ans.Events = append(ans.Events, evs...)
 	}
 	a.Done(ans)

@@ -100,29 +100,38 @@ func (b *body) release() {
 		b.p.inFlight.Add(-b.size)
 		b.bytes = nil
 		if b.pooled != nil {
-			pools[bits.Len(uint(cap(*b.pooled)-1))].Put(b.pooled)
+			class, _ := classOf(cap(*b.pooled))
+			pools[class].Put(b.pooled)
 			b.pooled = nil
 		}
 	}
 }
 
-// pools hold buffers of bodies by size: pool n those of 1<<n bytes. Agents send
-// bodies of the same size over and over; what is not used the collector takes.
-var pools [25]sync.Pool
+// pools hold buffers of bodies by size: agents send bodies of the same size over
+// and over; what is not used the collector takes.
+var pools [4 * 25]sync.Pool
 
-// smallest and largest are the sizes that are pooled, as powers of two.
-const smallest, largest = 12, 24
+// smallest and largest are the sizes that are pooled, in bytes.
+const smallest, largest = 4 << 10, 16 << 20
+
+// classOf is the pool for n bytes, and the size of its buffers: the next quarter
+// step between two powers of two, so that at most a quarter is unused.
+func classOf(n int) (class, size int) {
+	top := bits.Len(uint(n-1)) - 1 // 1<<top < n <= 1<<(top+1)
+	quarter := (n - 1 - 1<<top) >> (top - 2)
+	return 4*top + quarter, 1<<top + (quarter+1)<<(top-2)
+}
 
 // take returns a buffer of n bytes that goes back when the body is released.
 func (b *body) take(n int) []byte {
-	class := bits.Len(uint(n - 1))
-	if class < smallest || class > largest {
+	if n < smallest || n > largest {
 		return make([]byte, n)
 	}
+	class, size := classOf(n)
 	if p, ok := pools[class].Get().(*[]byte); ok {
 		b.pooled = p
 	} else {
-		buf := make([]byte, 1<<class)
+		buf := make([]byte, size)
 		b.pooled = &buf
 	}
 	return (*b.pooled)[:n]

@@ -24,11 +24,11 @@ type brittle struct {
 	left *atomic.Int32
 }
 
-func (b brittle) Decode(element []byte) ([]holdfast.Event, error) {
+func (b brittle) Decode(element []byte, wanted func(string) bool) ([]holdfast.Event, error) {
 	if b.left.Add(-1) == 0 {
 		panic("defect near the words of the user: " + string(element))
 	}
-	return b.Codec.Decode(element)
+	return b.Codec.Decode(element, wanted)
 }
 
 func TestADefectInsideLeavesTheTrafficAsItWas(t *testing.T) {

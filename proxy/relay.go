@@ -15,7 +15,7 @@ import (
 // maxRead bounds what is held of an answer that is not a stream, in bytes.
 const maxRead = 16 << 20
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+var buffers = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
 // relay passes the answer on.
 func (x *exchange) relay(resp *http.Response) {

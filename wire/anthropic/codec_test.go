@@ -152,14 +152,14 @@ func TestDecode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Codec{}.Decode([]byte(c.element))
+			got, err := Codec{}.Decode([]byte(c.element), nil)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}
 	for _, bad := range []string{``, `{`, `{"role":"user","content":[}`, `"x`} {
-		if got, err := (Codec{}).Decode([]byte(bad)); err == nil {
+		if got, err := (Codec{}).Decode([]byte(bad), nil); err == nil {
 			t.Errorf("%s was read as %v", bad, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestDecode(t *testing.T) {
 
 func TestEventsHoldNoReferenceToTheElement(t *testing.T) {
 	element := []byte(`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"p":"x"}}]}`)
-	got, _ := Codec{}.Decode(element)
+	got, _ := Codec{}.Decode(element, nil)
 	clear(element)
 	want := []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Read", Arguments: []byte(`{"p":"x"}`)}}
 	if !reflect.DeepEqual(got, want) {
@@ -357,7 +357,7 @@ func FuzzRequest(f *testing.F) {
 		c.Tools(req.Tools.Of(body))
 		c.SystemTexts(req.System.Of(body), 5)
 		for i, m := range req.Messages {
-			if _, err := c.Decode(m.Of(body)); err != nil {
+			if _, err := c.Decode(m.Of(body), nil); err != nil {
 				t.Fatalf("a scanned message is refused: %v", err)
 			}
 			out, err := c.InsertBlock(body, req, i, text)
@@ -376,7 +376,7 @@ func FuzzRequest(f *testing.F) {
 					t.Fatalf("message %d changed by an insertion into %d: %s", k, i, out)
 				}
 			}
-			events, _ := c.Decode(again.Messages[i].Of(out))
+			events, _ := c.Decode(again.Messages[i].Of(out), nil)
 			last, ok := events[len(events)-1].(holdfast.UserMessage)
 			want := holdfast.Text(strings.ToValidUTF8(text, "\ufffd"))
 			if !ok || strings.ToValidUTF8(text, "") == text && last.Parts[len(last.Parts)-1] != want {

@@ -65,7 +65,10 @@ func blockAt(in []byte, at int) block {
 // UserMessage; a tool result or an unknown block between them splits it. Each
 // text block of an assistant message is an AssistantMessage of its own. An
 // element without content gives no events.
-func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+//
+// wanted tells of which calls the text of the result is read, by the call's id
+// as it stands in the result; nil reads all. The others have none.
+func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] != '{' {
 		if _, err := jsonscan.Skip(element, at); err != nil {
@@ -79,7 +82,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	}
 	switch role := jsonscan.Text(f[0].Of(element)); role {
 	case "user":
-		return userEvents(f[1].Of(element)), nil
+		return userEvents(f[1].Of(element), wanted), nil
 	case "assistant":
 		return assistantEvents(f[1].Of(element)), nil
 	case "system":
@@ -89,7 +92,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	}
 }
 
-func userEvents(content []byte) (events []holdfast.Event) {
+func userEvents(content []byte, wanted func(string) bool) (events []holdfast.Event) {
 	var parts []holdfast.Part
 	flush := func() {
 		if len(parts) > 0 {
@@ -105,11 +108,11 @@ func userEvents(content []byte) (events []holdfast.Event) {
 			parts = append(parts, holdfast.Media{Type: b.kind})
 		case "tool_result":
 			flush()
-			events = append(events, holdfast.ToolResult{
-				CallID:  jsonscan.Text(b.of(fieldUse)),
-				IsError: string(b.of(fieldError)) == "true",
-				Text:    resultText(b.of(fieldContent)),
-			})
+			r := holdfast.ToolResult{CallID: jsonscan.Text(b.of(fieldUse)), IsError: string(b.of(fieldError)) == "true"}
+			if wanted == nil || wanted(r.CallID) {
+				r.Text = resultText(b.of(fieldContent))
+			}
+			events = append(events, r)
 		default:
 			flush()
 			events = append(events, holdfast.Unknown{Type: b.kind})

@@ -162,7 +162,10 @@ func (m *message) call(c toolCall) holdfast.ToolCall {
 // message, and each refusal, is an AssistantMessage of its own. The arguments of
 // a custom tool call are its input as a JSON string. Results carry no error flag
 // on this wire.
-func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+//
+// wanted tells of which calls the text of the result is read, by the call's id
+// as it stands in the result; nil reads all. The others have none.
+func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] != '{' {
 		if _, err := jsonscan.Skip(element, at); err != nil {
@@ -180,7 +183,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	case role == "assistant":
 		return m.assistantEvents(), nil
 	case role == "tool" || role == "function":
-		return []holdfast.Event{m.result()}, nil
+		return []holdfast.Event{m.result(wanted)}, nil
 	case isSystem(role):
 		return []holdfast.Event{holdfast.SystemMessage{}}, nil
 	default:
@@ -240,10 +243,13 @@ func (m *message) assistantEvents() (events []holdfast.Event) {
 }
 
 // result reads the message of a tool.
-func (m *message) result() holdfast.ToolResult {
+func (m *message) result(wanted func(string) bool) holdfast.ToolResult {
 	r := holdfast.ToolResult{CallID: m.text(fieldCallID)}
 	if name := m.text(fieldName); r.CallID == "" && name != "" {
 		r.CallID = callid.Result(name)
+	}
+	if wanted != nil && !wanted(r.CallID) {
+		return r
 	}
 	var text []byte
 	first := true

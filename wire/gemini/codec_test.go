@@ -195,14 +195,14 @@ func TestDecode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Codec{}.Decode([]byte(c.element))
+			got, err := Codec{}.Decode([]byte(c.element), nil)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}
 	for _, bad := range []string{``, `{`, `{"role":"user","parts":[}`, `"x`} {
-		if got, err := (Codec{}).Decode([]byte(bad)); err == nil {
+		if got, err := (Codec{}).Decode([]byte(bad), nil); err == nil {
 			t.Errorf("%s was read as %v", bad, got)
 		}
 	}
@@ -210,7 +210,7 @@ func TestDecode(t *testing.T) {
 
 func TestEventsHoldNoReferenceToTheElement(t *testing.T) {
 	element := []byte(`{"role":"model","parts":[{"functionCall":{"name":"t","args":{"p":"x"}}}]}`)
-	got, _ := Codec{}.Decode(element)
+	got, _ := Codec{}.Decode(element, nil)
 	clear(element)
 	if want := []holdfast.Event{called("t", `{"p":"x"}`)}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -230,7 +230,7 @@ func TestResultsPairWithCallsByTheirBeginning(t *testing.T) {
 	var open []holdfast.ToolCall
 	var got []string
 	for _, element := range history {
-		events, err := Codec{}.Decode([]byte(element))
+		events, err := Codec{}.Decode([]byte(element), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -473,7 +473,7 @@ func FuzzRequest(f *testing.F) {
 		c.Tools(req.Tools.Of(body))
 		c.SystemTexts(req.System.Of(body), 5)
 		for i, m := range req.Messages {
-			if _, err := c.Decode(m.Of(body)); err != nil {
+			if _, err := c.Decode(m.Of(body), nil); err != nil {
 				t.Fatalf("a scanned content is refused: %v", err)
 			}
 			out, err := c.InsertBlock(body, req, i, text)
@@ -492,7 +492,7 @@ func FuzzRequest(f *testing.F) {
 					t.Fatalf("content %d changed by an insertion into %d: %s", k, i, out)
 				}
 			}
-			events, _ := c.Decode(again.Messages[i].Of(out))
+			events, _ := c.Decode(again.Messages[i].Of(out), nil)
 			last, ok := events[len(events)-1].(holdfast.UserMessage)
 			if !ok || strings.ToValidUTF8(text, "") == text && last.Parts[len(last.Parts)-1] != holdfast.Text(text) {
 				t.Fatalf("content %d ends with %v, want %q", i, events, text)

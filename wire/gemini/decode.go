@@ -92,7 +92,10 @@ func find(key []byte, names []string) (string, bool) {
 // content without a role is the user's. The text of a function response is its
 // output when that is a string, else its error, else all of the response; with
 // an error it is marked as one.
-func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+//
+// wanted tells of which calls the text of the result is read, by the call's id
+// as it stands in the result; nil reads all. The others have none.
+func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	end, err := jsonscan.Skip(element, at)
 	if err != nil {
@@ -106,7 +109,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	list := parts(element, f[1])
 	switch role := jsonscan.Text(f[0].Of(element)); role {
 	case "user", "function", "":
-		return userEvents(element, list), nil
+		return userEvents(element, list, wanted), nil
 	case "model":
 		l := log{whole: true, keep: func(string) bool { return true }, most: math.MaxInt}
 		for _, p := range list {
@@ -120,7 +123,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	}
 }
 
-func userEvents(in []byte, list []part) (events []holdfast.Event) {
+func userEvents(in []byte, list []part, wanted func(string) bool) (events []holdfast.Event) {
 	var message []holdfast.Part
 	flush := func() {
 		if len(message) > 0 {
@@ -136,7 +139,7 @@ func userEvents(in []byte, list []part) (events []holdfast.Event) {
 			message = append(message, holdfast.Media{Type: p.kind})
 		case p.kind == "functionResponse":
 			flush()
-			events = append(events, result(in, p.value))
+			events = append(events, result(in, p.value, wanted))
 		case p.counts():
 			flush()
 			events = append(events, holdfast.Unknown{Type: p.kind})
@@ -146,7 +149,7 @@ func userEvents(in []byte, list []part) (events []holdfast.Event) {
 	return events
 }
 
-func result(in []byte, value holdfast.Span) holdfast.ToolResult {
+func result(in []byte, value holdfast.Span, wanted func(string) bool) holdfast.ToolResult {
 	var f [2]holdfast.Span
 	fields(in, value, f[:], "name", "response")
 	var r [2]holdfast.Span
@@ -158,6 +161,9 @@ func result(in []byte, value holdfast.Span) holdfast.ToolResult {
 		}
 	}
 	res := holdfast.ToolResult{CallID: callid.Result(jsonscan.Text(f[0].Of(in))), IsError: r[1].Present()}
+	if wanted != nil && !wanted(res.CallID) {
+		return res
+	}
 	if len(says) > 0 && says[0] == '"' {
 		res.Text = string(jsonscan.AppendText(nil, says, holdfast.MaxResultText))
 		return res

@@ -141,14 +141,14 @@ func TestDecode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Codec{}.Decode([]byte(c.element))
+			got, err := Codec{}.Decode([]byte(c.element), nil)
 			if len(got)+len(c.want) > 0 && !reflect.DeepEqual(got, c.want) || err != nil {
 				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}
 	for _, bad := range []string{``, `{`, `{"role":"user","content":[}`, `"x`} {
-		if got, err := (Codec{}).Decode([]byte(bad)); err == nil {
+		if got, err := (Codec{}).Decode([]byte(bad), nil); err == nil {
 			t.Errorf("%s was read as %v", bad, got)
 		}
 	}
@@ -354,7 +354,7 @@ func FuzzRequest(f *testing.F) {
 		c.SystemTexts(req.System.Of(body), 5)
 		for at := -1; at < len(req.Messages); at++ {
 			if at >= 0 {
-				if _, err := c.Decode(req.Messages[at].Of(body)); err != nil {
+				if _, err := c.Decode(req.Messages[at].Of(body), nil); err != nil {
 					t.Fatalf("a scanned item is refused: %v", err)
 				}
 			}
@@ -379,7 +379,7 @@ func FuzzRequest(f *testing.F) {
 					t.Fatalf("item %d was %s, is %s", k, want, got)
 				}
 			}
-			events, _ := c.Decode(own.Of(out))
+			events, _ := c.Decode(own.Of(out), nil)
 			if strings.ToValidUTF8(text, "") == text && !reflect.DeepEqual(events, []holdfast.Event{asked(holdfast.Text(text))}) {
 				t.Fatalf("inserted %v, want %q", events, text)
 			}

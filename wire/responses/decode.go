@@ -94,14 +94,17 @@ func isText(kind string) bool {
 // splits it. Each text of an assistant message, and each refusal, is an
 // AssistantMessage of its own. The arguments of a custom tool call are its
 // input as a JSON string. Results carry no error flag on this wire.
-func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
+//
+// wanted tells of which calls the text of the result is read, by the call's id
+// as it stands in the result; nil reads all. The others have none.
+func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] == '{' {
 		it, err := itemAt(element, at)
 		if err != nil {
 			return nil, unreadable("input item", err)
 		}
-		return it.events(), nil
+		return it.events(wanted), nil
 	}
 	end, err := jsonscan.Skip(element, at)
 	if err != nil {
@@ -113,7 +116,7 @@ func (Codec) Decode(element []byte) ([]holdfast.Event, error) {
 	return []holdfast.Event{holdfast.Unknown{}}, nil
 }
 
-func (it *item) events() []holdfast.Event {
+func (it *item) events(wanted func(string) bool) []holdfast.Event {
 	switch it.kind {
 	case "message":
 		switch role := it.text(fieldRole); role {
@@ -129,7 +132,11 @@ func (it *item) events() []holdfast.Event {
 	case "function_call", "custom_tool_call":
 		return []holdfast.Event{it.call()}
 	case "function_call_output", "custom_tool_call_output":
-		return []holdfast.Event{holdfast.ToolResult{CallID: it.text(fieldCall), Text: it.result()}}
+		r := holdfast.ToolResult{CallID: it.text(fieldCall)}
+		if wanted == nil || wanted(r.CallID) {
+			r.Text = it.result()
+		}
+		return []holdfast.Event{r}
 	case "reasoning":
 		return []holdfast.Event{holdfast.Reasoning{}}
 	case "compaction", "compaction_summary", "context_compaction":
@@ -232,7 +239,7 @@ func responseAt(in []byte, at int) (holdfast.Answer, int, error) {
 	}
 	a := holdfast.Answer{ID: jsonscan.Text(f[0].Of(in)), Stop: jsonscan.Text(f[2].Of(in))}
 	for _, it := range items(in, f[3]) {
-		a.Events = append(a.Events, it.events()...)
+		a.Events = append(a.Events, it.events(nil)...)
 	}
 	a.Complete = a.Stop == "completed" || a.Stop == "" &&
 		(jsonscan.Text(f[1].Of(in)) == "response.compaction" || slices.ContainsFunc(a.Events, isCompaction))

@@ -138,7 +138,7 @@ func (s *Stream) Event(e sse.Event) {
 	case "response.output_item.done":
 		it := ev.item()
 		entry := s.entry(&ev)
-		*entry = s.done(it.events(), entry.index)
+		*entry = s.done(it.events(nil), entry.index)
 	case "response.output_text.delta", "response.refusal.delta":
 		s.text(&ev, ev.of(eventDelta))
 	case "response.output_text.done":
@@ -176,7 +176,7 @@ func (s *Stream) added(ev *event) {
 		e.call.Arguments = nil
 		e.kept = s.keep != nil && s.keep(e.call.Name)
 	} else if it.kind != "message" {
-		e.events = it.events()
+		e.events = it.events(nil)
 	}
 }
 
