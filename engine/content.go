@@ -247,8 +247,9 @@ func (e *Engine) storedByContent(ctx context.Context, p holdfast.Principal, h *h
 	defer cancel()
 	e.settle(ctx)
 	st, err := e.origin(ctx, p, "", h.blocks, strong)
-	if st == nil || err != nil || !strings.HasPrefix(st.Key, contentPrefix) {
+	if st == nil || err != nil {
 		return sessionKey{}, false, err
 	}
-	return sessionKey{p, st.Agent, st.Key}, true, nil
+	k := sessionKey{p, st.Agent, st.Key}
+	return k, k.searched(), nil
 }
