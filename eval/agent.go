@@ -40,24 +40,12 @@ type answer struct {
 
 // post sends a request as an agent does and hands each event's data to f.
 func post(ctx context.Context, c *http.Client, url string, header object, body object, f func(data []byte) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(encode(body)))
+	answer, err := open(ctx, c, url, header, body)
 	if err != nil {
-		return fmt.Errorf("make a request of a scripted agent: %w", err)
+		return err
 	}
-	for _, m := range header {
-		req.Header.Set(m.name, m.value.(string))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.Do(req)
-	if err != nil {
-		return fmt.Errorf("send a request of a scripted agent: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return fmt.Errorf("a scripted agent was answered with status %d: %s", resp.StatusCode, text)
-	}
-	lines := bufio.NewScanner(resp.Body)
+	defer answer.Close()
+	lines := bufio.NewScanner(answer)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
@@ -70,6 +58,42 @@ func post(ctx context.Context, c *http.Client, url string, header object, body o
 		return fmt.Errorf("read the answer to a scripted agent: %w", err)
 	}
 	return nil
+}
+
+// fetch sends a request whose answer is not streamed.
+func fetch(ctx context.Context, c *http.Client, url string, header object, body object) ([]byte, error) {
+	answer, err := open(ctx, c, url, header, body)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	raw, err := io.ReadAll(answer)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer to a scripted agent: %w", err)
+	}
+	return raw, nil
+}
+
+// open sends a request; the answer is one of success.
+func open(ctx context.Context, c *http.Client, url string, header object, body object) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(encode(body)))
+	if err != nil {
+		return nil, fmt.Errorf("make a request of a scripted agent: %w", err)
+	}
+	for _, m := range header {
+		req.Header.Set(m.name, m.value.(string))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("send a request of a scripted agent: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return nil, fmt.Errorf("a scripted agent was answered with status %d: %s", resp.StatusCode, text)
+	}
+	return resp.Body, nil
 }
 
 // derive makes an id in the form of a UUID from words.

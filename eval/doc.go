@@ -1,13 +1,15 @@
 // Package eval stands in for the world around Holdfast: a scripted upstream,
 // scripted coding agents, and a judge of the bytes that reached the upstream.
 //
-//   - [Upstream] speaks Anthropic Messages and Responses as the providers do,
-//     keeps every request, and answers from a [Script].
-//   - [ClaudeCode] and [Codex] keep a history and send it in the wire form that
-//     was captured from the real agents, compaction and what follows included.
+//   - [Upstream] speaks the four protocols as the providers do, keeps every
+//     request, and answers from a [Script].
+//   - [ClaudeCode], [Codex], [OpenCode], [QwenCode], [GeminiCLI], [Pi] and [Cline]
+//     keep a history and send it in the wire form that was captured from the real
+//     agents, compaction and what follows included.
 //   - [Judge] says of one request whether a plan is there: every open step, in
 //     order, with its status, in one copy. [JudgeEpochs] does so for a session.
-//   - [Scenario] ties the three together: a session of several compactions.
+//   - [Scenario] ties the three together: a session of several compactions. It
+//     judges the words of the user too, where the agent does not keep them.
 //
 // Laws:
 //
@@ -18,5 +20,6 @@
 //     after a compaction came through the product.
 //   - Nothing is random: identifiers come from a seed, times are fixed.
 //
-// It stores nothing; recorded requests live as long as their Upstream.
+// It stores nothing; recorded requests live as long as their Upstream. It is
+// larger than other rooms, since every protocol and every agent is written out.
 package eval

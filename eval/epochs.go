@@ -17,8 +17,8 @@ type Epoch struct {
 	Requests []Judgement `json:"requests"`
 }
 
-// Survived reports whether the epoch had turns and the plan stands in each of
-// them, in the same bytes.
+// Survived reports whether the epoch had turns and the plan and the words stand
+// in each of them, in the same block.
 func (e Epoch) Survived() bool {
 	for _, j := range e.Requests {
 		if !j.Survived() || j.Block != e.Requests[0].Block {
@@ -28,8 +28,8 @@ func (e Epoch) Survived() bool {
 	return len(e.Requests) > 0
 }
 
-// Lost reports whether the first turn of the epoch holds nothing of the plan.
-// Later turns do not count: a model may state its plan again.
+// Lost reports whether the first turn of the epoch holds nothing of the
+// plan and of the words. Later turns do not count: a model may state its plan again.
 func (e Epoch) Lost() bool { return len(e.Requests) > 0 && e.First().Lost() }
 
 // First is the judgement of the first turn: what the model knew when it went
@@ -45,6 +45,11 @@ func (e Epoch) First() Judgement {
 // holds the plan as it stood at each compaction; a number of compactions other
 // than that of the plans is an error.
 func JudgeEpochs(requests []Request, plans [][]holdfast.Step) ([]Epoch, error) {
+	return judgeEpochs(requests, plans, make([][]string, len(plans)))
+}
+
+// judgeEpochs judges words of the user too, as many lists as plans.
+func judgeEpochs(requests []Request, plans [][]holdfast.Step, words [][]string) ([]Epoch, error) {
 	var epochs []Epoch
 	compacting := false
 	for _, r := range requests {
@@ -59,7 +64,7 @@ func JudgeEpochs(requests []Request, plans [][]holdfast.Step) ([]Epoch, error) {
 			if len(epochs) == 0 || len(epochs) > len(plans) {
 				continue
 			}
-			j, err := Judge(r.Body, plans[len(epochs)-1])
+			j, err := judge(r.Body, plans[len(epochs)-1], words[len(epochs)-1])
 			if err != nil {
 				return nil, err
 			}

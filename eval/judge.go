@@ -24,6 +24,10 @@ type Judgement struct {
 	Right int `json:"right_status"`
 	// Closed is how many completed steps the block shows as if they were open.
 	Closed int `json:"closed_shown_open"`
+	// Words is the number of words of the user that must be there.
+	Words int `json:"words"`
+	// WordsKnown is how many of them stand anywhere in the request.
+	WordsKnown int `json:"words_known"`
 	// Copies is the number of blocks in the request, whole or broken.
 	Copies int `json:"copies"`
 	// Block is the first whole block, delimiters included.
@@ -33,14 +37,14 @@ type Judgement struct {
 }
 
 // Survived reports whether every open step is there once, in order, with its
-// status, and no completed one came back.
+// status, no completed one came back, and every word is known.
 func (j Judgement) Survived() bool {
-	return j.Copies == 1 && j.Ordered == j.Open && j.Right == j.Open && j.Closed == 0
+	return j.Copies == 1 && j.Ordered == j.Open && j.Right == j.Open && j.Closed == 0 && j.WordsKnown == j.Words
 }
 
-// Lost reports whether nothing of the plan is there: no block, and no open step
-// anywhere in the request.
-func (j Judgement) Lost() bool { return j.Copies == 0 && j.Known == 0 }
+// Lost reports whether nothing is there: no block, and neither an open step nor
+// a word anywhere in the request.
+func (j Judgement) Lost() bool { return j.Copies == 0 && j.Known == 0 && j.WordsKnown == 0 }
 
 // Place is the place of a block within a request.
 type Place struct {
@@ -64,14 +68,24 @@ type passage struct {
 	part    int
 }
 
-// Judge looks for the plan in the body of a request of either protocol. It
+// Judge looks for the plan in the body of a request of any protocol. It
 // fails only when body is no JSON object.
-func Judge(body []byte, plan []holdfast.Step) (Judgement, error) {
+func Judge(body []byte, plan []holdfast.Step) (Judgement, error) { return judge(body, plan, nil) }
+
+func judge(body []byte, plan []holdfast.Step, words []string) (Judgement, error) {
 	passages, err := passagesOf(body)
 	if err != nil {
 		return Judgement{}, err
 	}
-	var j Judgement
+	known := func(text string) bool {
+		return slices.ContainsFunc(passages, func(p passage) bool { return strings.Contains(p.text, text) })
+	}
+	j := Judgement{Words: len(words)}
+	for _, w := range words {
+		if known(w) {
+			j.WordsKnown++
+		}
+	}
 	for _, p := range passages {
 		j.Copies += strings.Count(p.text, holdfast.BlockOpen)
 		if block, rest, ok := cutBlock(p.text); ok && j.Block == "" {
@@ -97,7 +111,7 @@ func Judge(body []byte, plan []holdfast.Step) (Judgement, error) {
 			continue
 		}
 		j.Open++
-		if slices.ContainsFunc(passages, func(p passage) bool { return strings.Contains(p.text, step.Text) }) {
+		if known(step.Text) {
 			j.Known++
 		}
 		if line >= 0 {
@@ -173,7 +187,7 @@ func passagesOf(body []byte) ([]passage, error) {
 		return nil, fmt.Errorf("read a request body: %w", err)
 	}
 	var out []passage
-	for _, name := range []string{"messages", "input"} {
+	for _, name := range []string{"messages", "input", "contents"} {
 		switch history := root[name].(type) {
 		case string:
 			out = append(out, passage{history, 0, "user", 0})
@@ -200,9 +214,10 @@ func messagePassages(el any, index int) []passage {
 	var out []passage
 	for name, value := range m {
 		parts, ok := value.([]any)
-		if name != "content" || !ok {
+		content := name == "content" || name == "parts"
+		if !content || !ok {
 			part := -1
-			if name == "content" {
+			if content {
 				part = 0
 			}
 			eachString(value, func(s string) { out = append(out, passage{s, index, role, part}) })

@@ -147,6 +147,21 @@ func TestJudgeSaysWhatIsThereOfAPlan(t *testing.T) {
 			true,
 		},
 		{
+			"the block in a message of Chat Completions", `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"},{"role":"assistant","content":` + quote("Summary.\n"+whole) + `}]}`,
+			eval.Judgement{Open: 3, Known: 3, Ordered: 3, Right: 3, Copies: 1, Place: eval.Place{Message: 2, Role: "assistant", AtEnd: true}},
+			true,
+		},
+		{
+			"the block in a part of a Gemini content", `{"contents":[{"parts":[{"text":"context"},{"text":` + quote(whole) + `}],"role":"user"}]}`,
+			eval.Judgement{Open: 3, Known: 3, Ordered: 3, Right: 3, Copies: 1, Place: eval.Place{Role: "user", Part: 1, Alone: true, AtEnd: true}},
+			true,
+		},
+		{
+			"steps in the arguments of a Gemini call", `{"contents":[{"parts":[{"functionCall":{"name":"n","args":{"a":"Write the parser"}}}],"role":"model"}]}`,
+			eval.Judgement{Open: 3, Known: 1},
+			false,
+		},
+		{
 			"steps in the arguments of a call", `{"input":[{"type":"function_call","arguments":"{\"step\":\"Write the parser\"}"}]}`,
 			eval.Judgement{Open: 3, Known: 1},
 			false,
@@ -175,4 +190,52 @@ func TestJudgeRefusesWhatIsNoObject(t *testing.T) {
 			t.Errorf("body %q: no error", body)
 		}
 	}
+}
+
+func TestWordsOfTheUserCountWhereverTheyStand(t *testing.T) {
+	pi := scenario(t, "pi 0.74.2, chat") // it has no plan
+	turn := func(text string) eval.Request {
+		return eval.Request{Kind: eval.Turn, Body: []byte(`{"messages":[{"role":"user","content":` + quote(text) + `}]}`)}
+	}
+	compaction := eval.Request{Kind: eval.PlainCompaction}
+	const both = "port 48213, release/4.17-import"
+	tests := []struct {
+		name           string
+		first, second  string // the turns behind the second compaction
+		known          int    // in the first of them
+		survived, lost bool
+	}{
+		{"both in the block", block(nil) + both, block(nil) + both, 2, true, false},
+		{"one is missing", block(nil) + "port 48213", block(nil) + both, 1, false, false},
+		{"both are missing from the second turn", block(nil) + both, block(nil), 2, false, false},
+		{"both without a block", both, both, 2, false, false},
+		{"a block without them", block(nil), block(nil), 0, false, false},
+		{"nothing", "Go on.", both, 0, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			epochs, err := pi.Judge([]eval.Request{compaction, turn(both), compaction, turn(tt.first), turn(tt.second), compaction})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := epochs[1]
+			if f := e.First(); f.Words != 2 || f.WordsKnown != tt.known {
+				t.Errorf("%d of %d words, want %d of 2", f.WordsKnown, f.Words, tt.known)
+			}
+			if e.Survived() != tt.survived || e.Lost() != tt.lost {
+				t.Errorf("survived %v, lost %v; want %v, %v", e.Survived(), e.Lost(), tt.survived, tt.lost)
+			}
+		})
+	}
+}
+
+func scenario(t *testing.T, name string) eval.Scenario {
+	t.Helper()
+	for _, s := range eval.Scenarios() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("there is no scenario %q", name)
+	return eval.Scenario{}
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -12,7 +13,28 @@ import (
 const (
 	claudeCompactionMark = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."
 	codexCompactionMark  = "You are performing a CONTEXT CHECKPOINT COMPACTION."
+	openCodeMark         = "Here is the conversation so far:"
+	piMark               = "<conversation>"
+	piMarkBehind         = "The messages above are"
+	clineMark            = "Summarize this session for continuation."
+	scratchpadMark       = "First, reason in your scratchpad."
+	geminiSecondMark     = "Critically evaluate the <state_snapshot>"
 )
+
+// wholeMarks are those of agents whose compaction is a request of its own,
+// without tools: a text of the last message begins with the literal and holds
+// the other. Empty means any.
+var wholeMarks = []struct {
+	protocol      holdfast.Protocol
+	literal, also string
+}{
+	{literal: openCodeMark},
+	{literal: piMark, also: piMarkBehind},
+	{protocol: holdfast.Chat, literal: clineMark},
+	{protocol: holdfast.Chat, literal: scratchpadMark},
+	{protocol: holdfast.Gemini, also: scratchpadMark},
+	{protocol: holdfast.Gemini, literal: geminiSecondMark},
+}
 
 // wireRequest is what recognising and answering need of a body.
 type wireRequest struct {
@@ -21,13 +43,37 @@ type wireRequest struct {
 	Tools    []json.RawMessage `json:"tools"`
 	Messages []wireMessage     `json:"messages"`
 	Input    wireInput         `json:"input"`
+	Contents []wireMessage     `json:"contents"`
 	CacheKey string            `json:"prompt_cache_key"`
+
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+// history is the one list of messages that the request has.
+func (r *wireRequest) history() []wireMessage {
+	return slices.Concat(r.Messages, r.Input, r.Contents)
+}
+
+// readRequest reads a body; nil when it is none of a model call.
+func readRequest(path string, raw []byte) *wireRequest {
+	r := new(wireRequest)
+	if json.Unmarshal(raw, r) != nil {
+		return nil
+	}
+	if protocolOf(path) == holdfast.Gemini { // the path says what the body does elsewhere
+		model, method := geminiModel(path)
+		r.Model, r.Stream = model, method == "streamGenerateContent"
+	}
+	return r
 }
 
 type wireMessage struct {
 	Type    string      `json:"type"`
 	Role    string      `json:"role"`
 	Content wireContent `json:"content"`
+	Parts   wireContent `json:"parts"` // Gemini
 }
 
 // wireInput is a list of items; an input that is one string is one message.
@@ -74,8 +120,19 @@ func protocolOf(path string) holdfast.Protocol {
 		return holdfast.Anthropic
 	case strings.HasSuffix(path, "/responses"):
 		return holdfast.Responses
+	case strings.HasSuffix(path, "/chat/completions"):
+		return holdfast.Chat
+	}
+	switch _, method := geminiModel(path); method {
+	case "generateContent", "streamGenerateContent", "countTokens":
+		return holdfast.Gemini
 	}
 	return ""
+}
+
+// KindOf tells what a request with that body is. It does not read r.Body.
+func KindOf(r *http.Request, body []byte) Kind {
+	return kindOf(r, protocolOf(r.URL.Path), readRequest(r.URL.Path, body))
 }
 
 // kindOf classifies a request. body is nil when the request had none that
@@ -86,23 +143,29 @@ func kindOf(r *http.Request, p holdfast.Protocol, body *wireRequest) Kind {
 		return Upgrade
 	case p == "" || r.Method != http.MethodPost || body == nil:
 		return Probe
-	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+	case strings.HasSuffix(r.URL.Path, "/count_tokens"), strings.HasSuffix(r.URL.Path, ":countTokens"):
 		return CountTokens
-	case p == holdfast.Anthropic && endsWith(body.Messages, claudeCompactionMark):
+	case p == holdfast.Anthropic && endsWith(body.Messages, claudeCompactionMark, ""):
 		return PlainCompaction
 	case p == holdfast.Responses && hasTrigger(body.Input):
 		return OpaqueCompaction
-	case p == holdfast.Responses && (codexSaysCompaction(r.Header) || endsWith(body.Input, codexCompactionMark)):
+	case p == holdfast.Responses && (codexSaysCompaction(r.Header) || endsWith(body.Input, codexCompactionMark, "")):
 		return PlainCompaction
-	case len(body.Tools) == 0:
-		return SideCall
+	case len(body.Tools) > 0:
+		return Turn
 	}
-	return Turn
+	for _, m := range wholeMarks {
+		if (m.protocol == "" || m.protocol == p) && endsWith(body.history(), m.literal, m.also) {
+			return PlainCompaction
+		}
+	}
+	return SideCall
 }
 
 // endsWith reports whether a text of the last message, which is the user's,
-// begins with mark. It need not be the last text: a proxy may add one.
-func endsWith(messages []wireMessage, mark string) bool {
+// begins with mark and holds also. It need not be the last text: a proxy may
+// add one.
+func endsWith(messages []wireMessage, mark, also string) bool {
 	if len(messages) == 0 {
 		return false
 	}
@@ -110,8 +173,8 @@ func endsWith(messages []wireMessage, mark string) bool {
 	if last.Role != "user" {
 		return false
 	}
-	for _, text := range last.Content {
-		if strings.HasPrefix(text, mark) {
+	for _, text := range slices.Concat(last.Content, last.Parts) {
+		if strings.HasPrefix(text, mark) && strings.Contains(text, also) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ type Request struct {
 	// Body is the bytes as sent, content coding included.
 	Body []byte
 	Kind Kind
-	// Protocol is Anthropic or Responses; empty for any other path.
+	// Protocol is told by the path; empty for one of none.
 	Protocol holdfast.Protocol
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,10 +67,7 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Method: r.Method, URI: r.RequestURI, Header: r.Header.Clone(), Body: raw,
 		Protocol: protocolOf(r.URL.Path),
 	}
-	var body *wireRequest
-	if parsed := new(wireRequest); json.Unmarshal(raw, parsed) == nil {
-		body = parsed
-	}
+	body := readRequest(r.URL.Path, raw)
 	req.Kind = kindOf(r, req.Protocol, body)
 	reply := u.take(req)
 
@@ -83,7 +79,11 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		probe(w, r, req.Protocol)
 		return
 	case CountTokens:
-		writeJSON(w, http.StatusOK, object{{"input_tokens", len(raw) / 4}})
+		name := "input_tokens"
+		if req.Protocol == holdfast.Gemini {
+			name = "totalTokens"
+		}
+		writeJSON(w, http.StatusOK, object{{name, len(raw) / 4}})
 		return
 	}
 	if !wait(r.Context(), reply.Delay) {
@@ -99,10 +99,15 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var events []event
 	var whole object
-	if req.Protocol == holdfast.Anthropic {
+	switch req.Protocol {
+	case holdfast.Anthropic:
 		events, whole = messagesAnswer(body, reply, u.id)
-	} else {
+	case holdfast.Responses:
 		events, whole = responsesAnswer(body, reply, req.Kind == OpaqueCompaction, u.id)
+	case holdfast.Chat:
+		events, whole = chatAnswer(body, reply, u.id)
+	case holdfast.Gemini:
+		events, whole = geminiAnswer(body, reply, u.id)
 	}
 	if body.Stream {
 		w.Header().Set("Request-Id", u.id("req_"))
@@ -190,10 +195,22 @@ func writeBody(w http.ResponseWriter, body object, cut int) {
 	panic(http.ErrAbortHandler)
 }
 
-// event is one server-sent event.
+// event is one server-sent event. Chat Completions and Gemini give theirs no
+// name. One without data is the mark that ends a stream of Chat Completions.
 type event struct {
 	name string
 	data object
+}
+
+func (e event) frame() []byte {
+	var b []byte
+	if e.name != "" {
+		b = fmt.Appendf(b, "event: %s\n", e.name)
+	}
+	if e.data == nil {
+		return append(b, "data: [DONE]\n\n"...)
+	}
+	return fmt.Appendf(b, "data: %s\n\n", encode(e.data))
 }
 
 // writeStream writes the events, each in a write of its own; cut above zero
@@ -208,7 +225,7 @@ func writeStream(w http.ResponseWriter, events []event, cut int) {
 		if cut > 0 && i == cut {
 			panic(http.ErrAbortHandler)
 		}
-		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.name, encode(e.data)); err != nil {
+		if _, err := w.Write(e.frame()); err != nil {
 			return
 		}
 		if err := out.Flush(); err != nil {
@@ -222,6 +239,9 @@ func errorBody(p holdfast.Protocol, status int) object {
 	message := fmt.Sprintf("scripted answer with status %d", status)
 	if p == holdfast.Anthropic {
 		return object{{"type", "error"}, {"error", object{{"type", anthropicErrorType(status)}, {"message", message}}}}
+	}
+	if p == holdfast.Gemini {
+		return object{{"error", object{{"code", status}, {"message", message}, {"status", geminiErrorStatus(status)}}}}
 	}
 	return object{{"error", object{{"message", message}, {"type", "invalid_request_error"}, {"param", nil}, {"code", nil}}}}
 }

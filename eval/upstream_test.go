@@ -19,11 +19,18 @@ import (
 
 const (
 	claudeTurn = `{"model":"m","stream":true,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":"hi"}]}`
+	chatTurn   = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function"}],"messages":[{"role":"user","content":"hi"}]}`
+	geminiTurn = `{"contents":[{"parts":[{"text":"hi"}],"role":"user"}],"tools":[{"functionDeclarations":[{"name":"sh"}]}]}`
 	codexTurn  = `{"model":"m","stream":true,"tools":[{"name":"sh"}],"prompt_cache_key":"k","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}`
 )
 
 func TestARequestIsTakenForWhatItIs(t *testing.T) {
 	const ask = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."
+	const chat, gemini, stream = "/v1/chat/completions", "/v1beta/models/g-1:generateContent", "/v1beta/models/g-1:streamGenerateContent?alt=sse"
+	says := func(text string) string { return `{"messages":[{"role":"user","content":` + quote(text) + `}]}` }
+	said := func(text string) string {
+		return `{"contents":[{"parts":[{"text":"hi"}],"role":"user"},{"parts":[{"text":` + quote(text) + `}],"role":"user"}]}`
+	}
 	tests := []struct {
 		name, method, path string
 		header             map[string]string
@@ -76,6 +83,29 @@ func TestARequestIsTakenForWhatItIs(t *testing.T) {
 			map[string]string{"x-codex-turn-metadata": `{"request_kind":"compaction"}`},
 			`{"tools":[{}],"input":[{"type":"message","role":"user","content":"hi"},{"type":"compaction_trigger"}]}`, eval.OpaqueCompaction,
 		},
+		{"a turn of Chat Completions", "POST", chat, nil, chatTurn, eval.Turn},
+		{"a title in Chat Completions", "POST", chat, nil, says("Name this."), eval.SideCall},
+		{"opencode asks for a summary", "POST", chat, nil, says("Here is the conversation so far:\n\n<conversation>\n"), eval.PlainCompaction},
+		{"opencode asks for one in Messages", "POST", "/v1/messages", nil, says("Here is the conversation so far:\n\n<conversation>\n"), eval.PlainCompaction},
+		{"pi asks for a summary", "POST", chat, nil, says("<conversation>\n[User]: a\n</conversation>\n\nThe messages above are a conversation."), eval.PlainCompaction},
+		{
+			"pi asks for one in Responses", "POST", "/v1/responses", nil,
+			`{"input":[{"role":"user","content":[{"type":"input_text","text":"<conversation>\n</conversation>\n\nThe messages above are NEW."}]}]}`, eval.PlainCompaction,
+		},
+		{"pi asks for a summary of a part of a turn", "POST", chat, nil, says("<conversation>\n</conversation>\n\nThis is the PREFIX of a turn."), eval.SideCall},
+		{"cline asks for a summary", "POST", chat, nil, says("Summarize this session for continuation. Go."), eval.PlainCompaction},
+		{"qwen-code asks for a summary", "POST", chat, nil, says("First, reason in your scratchpad. Then."), eval.PlainCompaction},
+		{
+			"the same words in a turn that offers tools", "POST", chat, nil,
+			`{"tools":[{}],"messages":[{"role":"user","content":"Summarize this session for continuation."}]}`, eval.Turn,
+		},
+		{"words of an agent's that stand inside a text", "POST", chat, nil, says("Who says: First, reason in your scratchpad."), eval.SideCall},
+		{"a turn of Gemini", "POST", stream, nil, geminiTurn, eval.Turn},
+		{"a call of Gemini without tools", "POST", gemini, nil, said("Name this."), eval.SideCall},
+		{"gemini-cli asks for a summary", "POST", gemini, nil, said("Generate a new one.\n\nFirst, reason in your scratchpad. Then."), eval.PlainCompaction},
+		{"gemini-cli asks a second time", "POST", gemini, nil, said("Critically evaluate the <state_snapshot> you just generated."), eval.PlainCompaction},
+		{"a count of tokens of Gemini", "POST", "/v1beta/models/g-1:countTokens", nil, geminiTurn, eval.CountTokens},
+		{"another method of Gemini", "POST", "/v1beta/models/g-1:embedContent", nil, geminiTurn, eval.Probe},
 		{"codex asks for a WebSocket", "GET", "/v1/responses", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket"}, "", eval.Upgrade},
 		{"a probe", "HEAD", "/api/hello", nil, "", eval.Probe},
 		{"a body that is no JSON", "POST", "/v1/messages", nil, "{", eval.Probe},
@@ -92,6 +122,9 @@ func TestARequestIsTakenForWhatItIs(t *testing.T) {
 			got := up.Requests()
 			if len(got) != 1 {
 				t.Fatalf("%d requests were kept, want 1", len(got))
+			}
+			if k := eval.KindOf(r, []byte(tt.body)); k != tt.want {
+				t.Errorf("KindOf says %s, want %s", k, tt.want)
 			}
 			if g := got[0]; g.Kind != tt.want || g.Method != tt.method || g.URI != tt.path || string(g.Body) != tt.body {
 				t.Errorf("got %s %s of kind %s with body %q, want kind %s", g.Method, g.URI, g.Kind, g.Body, tt.want)
@@ -117,6 +150,15 @@ func TestTheUpstreamAnswersByKind(t *testing.T) {
 			"a broken body is refused", "POST", "/v1/messages", "{", nil, 400,
 			`{"type":"error","error":{"type":"invalid_request_error","message":"scripted answer with status 400"}}`,
 		},
+		{
+			"an unknown method of Gemini is not found", "POST", "/v1beta/models/g-1:embedContent", "{}", nil, 404,
+			`{"error":{"message":"scripted answer with status 404","type":"invalid_request_error","param":null,"code":null}}`,
+		},
+		{
+			"a broken body of Gemini is refused", "POST", "/v1beta/models/g-1:generateContent", "{", nil, 400,
+			`{"error":{"code":400,"message":"scripted answer with status 400","status":"INVALID_ARGUMENT"}}`,
+		},
+		{"a count of tokens of Gemini is a number", "POST", "/v1beta/models/g-1:countTokens", `{"contents":[ ]}`, nil, 200, `{"totalTokens":4}`},
 		{"a count of tokens is a number", "POST", "/v1/messages/count_tokens", `{"messages":[ ]}`, nil, 200, `{"input_tokens":4}`},
 	}
 	for _, tt := range tests {
@@ -136,7 +178,7 @@ func TestTheUpstreamAnswersByKind(t *testing.T) {
 
 // The identifiers are replaced by their prefix: what follows is a hash.
 func normalise(s string) string {
-	for _, prefix := range []string{"resp_", "msg_", "fc_", "cmp_", "b3BhcXVl"} {
+	for _, prefix := range []string{"resp_", "msg_", "chatcmpl-", "fc_", "cmp_", "b3BhcXVl"} {
 		var b strings.Builder
 		for {
 			before, after, ok := strings.Cut(s, `"`+prefix)
@@ -256,6 +298,78 @@ func TestAResponsesStreamHasTheEventsOfTheProvider(t *testing.T) {
 	}
 	if got = normalise(got); got != want.String() {
 		t.Errorf("got\n%s\nwant\n%s", got, want.String())
+	}
+}
+
+func TestAChatStreamHasTheChunksOfTheProvider(t *testing.T) {
+	reply := eval.Reply{
+		Text: "I will look at this file now.", InputTokens: 98000,
+		Calls: []eval.Call{{ID: "7", Name: "bash", Args: json.RawMessage(`{"command":"ls -la /"}`)}, {ID: "8", Name: "read"}},
+	}
+	up := eval.NewUpstream(eval.Config{Turn: eval.Queue(reply, reply)})
+	url := serve(t, up) + "/v1/chat/completions"
+	_, header, got := ask(t, t.Context(), url, nil, chatTurn)
+	if ct := header.Get("Content-Type"); ct != "text/event-stream; charset=utf-8" {
+		t.Errorf("got type %q", ct)
+	}
+	const usage = `"usage":{"prompt_tokens":98000,"completion_tokens":15,"total_tokens":98015}`
+	var want strings.Builder
+	chunk := func(rest string) {
+		want.WriteString(`data: {"id":"chatcmpl-*","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":` + rest + "}\n\n")
+	}
+	for _, delta := range []string{
+		`{"role":"assistant"}`,
+		`{"content":"I will look at this "}`,
+		`{"content":"file now."}`,
+		`{"tool_calls":[{"index":0,"id":"7","type":"function","function":{"name":"bash","arguments":""}}]}`,
+		`{"tool_calls":[{"index":0,"function":{"arguments":"{\"command\":\"ls -la /"}}]}`,
+		`{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}`,
+		`{"tool_calls":[{"index":1,"id":"8","type":"function","function":{"name":"read","arguments":""}}]}`,
+		`{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]}`,
+	} {
+		chunk(`[{"index":0,"delta":` + delta + `,"finish_reason":null}]`)
+	}
+	chunk(`[{"index":0,"delta":{},"finish_reason":"tool_calls"}]`)
+	chunk(`[],` + usage)
+	want.WriteString("data: [DONE]\n\n")
+	if got = normalise(got); got != want.String() {
+		t.Errorf("got\n%s\nwant\n%s", got, want.String())
+	}
+	_, _, got = ask(t, t.Context(), url, nil, strings.Replace(chatTurn, `"stream":true,"stream_options":{"include_usage":true},`, "", 1))
+	whole := `{"id":"chatcmpl-*","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"I will look at this file now.",` +
+		`"tool_calls":[{"id":"7","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls -la /\"}"}},` +
+		`{"id":"8","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}],` + usage + `}`
+	if got = normalise(got); got != whole {
+		t.Errorf("got\n%s\nwant\n%s", got, whole)
+	}
+}
+
+func TestAGeminiStreamHasTheChunksOfTheProvider(t *testing.T) {
+	reply := eval.Reply{
+		Text: "I will look at this file now.", InputTokens: 98000,
+		Calls: []eval.Call{{ID: "7", Name: "sh", Args: json.RawMessage(`{"c":"ls"}`)}},
+	}
+	up := eval.NewUpstream(eval.Config{Turn: eval.Queue(reply, reply, eval.Reply{InputTokens: 5})})
+	url := serve(t, up) + "/v1beta/models/g-1:"
+	const rest = `"index":0}],"usageMetadata":{"promptTokenCount":98000,"candidatesTokenCount":11,"totalTokenCount":98011},"modelVersion":"g-1","responseId":"resp_*"}`
+	parts := []string{`{"text":"I will look at this "}`, `{"text":"file now."}`, `{"functionCall":{"id":"7","name":"sh","args":{"c":"ls"}}}`}
+	_, _, got := ask(t, t.Context(), url+"streamGenerateContent?alt=sse", nil, geminiTurn)
+	want := `data: {"candidates":[{"content":{"parts":[` + parts[0] + `],"role":"model"},` + rest + "\n\n" +
+		`data: {"candidates":[{"content":{"parts":[` + parts[1] + `],"role":"model"},` + rest + "\n\n" +
+		`data: {"candidates":[{"content":{"parts":[` + parts[2] + `],"role":"model"},"finishReason":"STOP",` + rest + "\n\n"
+	if got = normalise(got); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	_, _, got = ask(t, t.Context(), url+"generateContent", nil, geminiTurn)
+	want = `{"candidates":[{"content":{"parts":[{"text":"I will look at this file now."},` + parts[2] + `],"role":"model"},"finishReason":"STOP",` + rest
+	if got = normalise(got); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	_, _, got = ask(t, t.Context(), url+"streamGenerateContent?alt=sse", nil, geminiTurn)
+	want = `data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],` +
+		`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":6},"modelVersion":"g-1","responseId":"resp_*"}` + "\n\n"
+	if got = normalise(got); got != want {
+		t.Errorf("an answer without text: got\n%s\nwant\n%s", got, want)
 	}
 }
 

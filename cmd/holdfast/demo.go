@@ -53,7 +53,7 @@ func demoCommand(start startProxy) *cobra.Command {
 		Long: "Runs long sessions of scripted coding agents against a scripted provider on this machine, with three\n" +
 			"compactions each by a summarizer that forgets everything. Prints what the model still knew of its plan\n" +
 			"after each: directly, and through Holdfast. Nothing leaves the machine and nothing is kept.\n\n" +
-			"The exit status is 0 only if every open step survived with Holdfast and was lost without it.",
+			"The exit status is 0 only if every open step and value survived with Holdfast and was lost without it.",
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := cmd.Flags().GetBool("json") // of the root command
@@ -128,7 +128,7 @@ func runScenario(ctx context.Context, start startProxy, s eval.Scenario) ([]eval
 	if err := s.Run(ctx, client, base, "demo"); err != nil {
 		return nil, err
 	}
-	return eval.JudgeEpochs(up.Requests(), s.Plans())
+	return s.Judge(up.Requests())
 }
 
 // listen serves h on a free port of loopback until stop is called.
@@ -151,7 +151,8 @@ func printDemo(w io.Writer, report demoReport, asJSON bool) error {
 		return writeJSON(w, report)
 	}
 	var b strings.Builder
-	b.WriteString("What the model still knew of the open steps of its plan, after a summarizer that forgets everything.\n\n")
+	b.WriteString("What the model still knew of the open steps of its plan, and of the values that the user named,\n" +
+		"after a summarizer that forgets everything.\n\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "agent\tcompaction\twithout Holdfast\twith Holdfast\n")
 	for _, r := range report.Rows {
@@ -166,7 +167,7 @@ func printDemo(w io.Writer, report demoReport, asJSON bool) error {
 	}
 	_ = t.Flush() // a builder takes everything
 	if report.Passed {
-		b.WriteString("\nEvery open step survived every compaction with Holdfast, and none without it.\n")
+		b.WriteString("\nEvery open step and value survived every compaction with Holdfast, and none without it.\n")
 	} else {
 		b.WriteString("\nNot as it should be: see the marked rows.\n")
 	}
@@ -174,12 +175,24 @@ func printDemo(w io.Writer, report demoReport, asJSON bool) error {
 	return err
 }
 
-// knew says what a model knew of a plan.
+// knew says what a model knew of a plan, and of what the user said.
 func knew(j eval.Judgement) string {
-	if j.Known == 0 {
-		return fmt.Sprintf("none of %d steps", j.Open)
+	var out []string
+	switch {
+	case j.Open == 0: // an agent without a plan
+	case j.Known == 0:
+		out = append(out, fmt.Sprintf("none of %d steps", j.Open))
+	default:
+		out = append(out, fmt.Sprintf("%d of %d steps, %d in order, %d with status", j.Known, j.Open, j.Ordered, j.Right))
 	}
-	return fmt.Sprintf("%d of %d steps, %d in order, %d with status", j.Known, j.Open, j.Ordered, j.Right)
+	switch {
+	case j.Words == 0: // the agent keeps the user's words itself
+	case j.WordsKnown == 0:
+		out = append(out, fmt.Sprintf("none of %d values", j.Words))
+	default:
+		out = append(out, fmt.Sprintf("%d of %d values", j.WordsKnown, j.Words))
+	}
+	return strings.Join(out, ", ")
 }
 
 // progressLine returns a function that shows one line in place of the last; an

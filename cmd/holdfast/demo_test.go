@@ -68,17 +68,22 @@ func TestTheTableShowsBothSidesAndMarksWhatIsWrong(t *testing.T) {
 		{Agent: "agent one", Compaction: 1, Without: lost, With: kept, Lost: true, Survived: true},
 		{Agent: "agent one", Compaction: 2, Without: lost, With: eval.Judgement{Open: 3, Known: 2, Ordered: 1}, Lost: true},
 		{Agent: "agent two", Compaction: 1, Without: kept, With: kept, Survived: true},
+		{Agent: "no plan", Compaction: 1, Without: eval.Judgement{Words: 2}, With: eval.Judgement{Words: 2, WordsKnown: 2}, Lost: true, Survived: true},
+		{Agent: "both", Compaction: 1, Without: eval.Judgement{Open: 1, Words: 2}, With: eval.Judgement{Open: 1, Known: 1, Words: 2, WordsKnown: 1}, Lost: true},
 	}}
 	var out bytes.Buffer
 	if err := printDemo(&out, report, false); err != nil {
 		t.Fatal(err)
 	}
-	const want = `What the model still knew of the open steps of its plan, after a summarizer that forgets everything.
+	const want = `What the model still knew of the open steps of its plan, and of the values that the user named,
+after a summarizer that forgets everything.
 
 agent      compaction  without Holdfast                         with Holdfast
 agent one  1           none of 3 steps                          3 of 3 steps, 3 in order, 3 with status
 agent one  2           none of 3 steps                          2 of 3 steps, 1 in order, 0 with status  NOT KEPT
 agent two  1           3 of 3 steps, 3 in order, 3 with status  3 of 3 steps, 3 in order, 3 with status  NOT LOST WITHOUT
+no plan    1           none of 2 values                         2 of 2 values
+both       1           none of 1 steps, none of 2 values        1 of 1 steps, 0 in order, 0 with status, 1 of 2 values  NOT KEPT
 
 Not as it should be: see the marked rows.
 `
@@ -90,7 +95,7 @@ Not as it should be: see the marked rows.
 	if err := printDemo(&out, report, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(out.String(), "\n\nEvery open step survived every compaction with Holdfast, and none without it.\n") {
+	if !strings.HasSuffix(out.String(), "\n\nEvery open step and value survived every compaction with Holdfast, and none without it.\n") {
 		t.Errorf("a passed demonstration ends with\n%s", out.String())
 	}
 }

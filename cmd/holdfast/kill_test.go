@@ -198,7 +198,7 @@ func killing(t *testing.T, s eval.Scenario, when func(int, string) bool) (lost [
 	if k.kills < 3 {
 		t.Errorf("killed %d times only", k.kills)
 	}
-	epochs, err := eval.JudgeEpochs(up.Requests(), s.Plans())
+	epochs, err := s.Judge(up.Requests())
 	if err != nil {
 		t.Fatal(err)
 	}
