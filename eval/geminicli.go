@@ -72,8 +72,10 @@ func (a *GeminiCLI) Compact(ctx context.Context) error {
 func (a *GeminiCLI) summarize(ctx context.Context, contents []object) (string, error) {
 	raw, err := fetch(ctx, a.client, a.model+":generateContent", a.header(), object{
 		{"contents", contents},
-		{"systemInstruction", geminiContent("user", object{{"text",
-			"You are a specialized system component responsible for distilling chat history into a structured XML <state_snapshot>.\n\n" + filler("How to summarize", 6)}})},
+		{"systemInstruction", geminiContent("user", object{{
+			"text",
+			"You are a specialized system component responsible for distilling chat history into a structured XML <state_snapshot>.\n\n" + filler("How to summarize", 6),
+		}})},
 		{"generationConfig", object{}},
 	})
 	if err != nil {

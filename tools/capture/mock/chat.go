@@ -46,8 +46,10 @@ func asksForSummary(texts ...json.RawMessage) form {
 func writeChat(b chatBody, a answer, turn int) (kind string, reply []byte) {
 	calls := []any{}
 	for i, c := range a.Tools {
-		calls = append(calls, object{"index": i, "id": fmt.Sprintf("call_%04d%02d", turn, i+1), "type": "function",
-			"function": object{"name": c.Name, "arguments": string(c.Input)}})
+		calls = append(calls, object{
+			"index": i, "id": fmt.Sprintf("call_%04d%02d", turn, i+1), "type": "function",
+			"function": object{"name": c.Name, "arguments": string(c.Input)},
+		})
 	}
 	finish := "stop"
 	message := object{"role": "assistant", "content": a.Text}
