@@ -72,8 +72,8 @@ type Config struct {
 	MaxCapsuleTokens int
 	UserWordsTokens  int // share of the user's words in it
 	// Redact takes secrets out of the user's words before anything is kept of
-	// them; required when these are preserved.
-	Redact     func(string) string
+	// them, and counts them; required when these are preserved.
+	Redact     func(string) (clean string, secrets int)
 	CopyOnFork bool
 	TTL        time.Duration // 0: capsules are kept forever
 }

@@ -398,6 +398,9 @@ func TestTheUsersWordsAreCarriedRedactedAndSyntheticOnesAreNot(t *testing.T) {
 	r := request{session: "s1", protocol: holdfast.Anthropic}
 	h := w.turn(r, []entry{user("<system-reminder>\nbe terse\n</system-reminder>"), user("Use port 48213. My password is hunter2.")}, long("fine"))
 	h = w.turn(r, append(h, user("<command-name>/cost</command-name>"), user("never touch internal/legacy")), long("yes"))
+	if n := w.count("holdfast_redactions_total"); n != 1 {
+		t.Errorf("%v secrets were counted, want the one", n)
+	}
 	for n := range 16 {
 		a := w.begin(r, append(h, user(claudeMarker))...)
 		want := "- Use port 48213. My password is [redacted:test].\n- never touch internal/legacy\n"

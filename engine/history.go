@@ -58,9 +58,15 @@ func (e *Engine) words(text string) string {
 	}
 	const long = 64 << 10
 	if len(text) <= long {
-		text = e.cfg.Redact(text)
+		text = e.redact(text)
 	}
-	return e.cfg.Redact(continuity.Words(text))
+	return e.redact(continuity.Words(text))
+}
+
+func (e *Engine) redact(text string) string {
+	clean, secrets := e.cfg.Redact(text)
+	e.metrics.redactions.Add(float64(secrets))
+	return clean
 }
 
 // readElement makes an element of its events. wanted tells which results are of carrier

@@ -17,6 +17,7 @@ type Metrics struct {
 	storeErrors    *prometheus.CounterVec
 	forks          prometheus.Counter
 	dropped        prometheus.Counter
+	redactions     prometheus.Counter
 	commitTimeouts prometheus.Counter
 	recording      prometheus.Gauge
 	commitHold     prometheus.Histogram
@@ -45,6 +46,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		storeErrors:    vec("store_errors_total", "Batches that the store refused, by code.", "outcome"),
 		forks:          counter("forks_total", "Branches that began as a fork."),
 		dropped:        counter("records_dropped_total", "Records that found the queue full; they are written with the session's next."),
+		redactions:     counter("redactions_total", "Secrets taken out of the user's words; those of a history count again when it is read again."),
 		commitTimeouts: counter("commit_timeouts_total", "Boundaries that went on before they were durable."),
 		recording: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "holdfast_recording",
@@ -56,7 +58,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		facts:      histogram("capsule_active_facts", "Open steps and active decisions of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
 	}
 	m.recording.Set(1)
-	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.forks, m.dropped,
+	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.forks, m.dropped, m.redactions,
 		m.commitTimeouts, m.recording, m.commitHold, m.revision, m.tokens, m.facts)
 	return m
 }

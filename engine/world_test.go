@@ -68,10 +68,13 @@ type world struct {
 	e   *engine.Engine
 	cfg engine.Config
 	log *lockedBuffer
+	reg *prometheus.Registry // of the engine that runs
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, st: store.NewMemory(), cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted:test]") }}, log: &lockedBuffer{}}
+	w := &world{t: t, st: store.NewMemory(), cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true, Redact: func(s string) (string, int) {
+		return strings.ReplaceAll(s, "hunter2", "[redacted:test]"), strings.Count(s, "hunter2")
+	}}, log: &lockedBuffer{}}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -98,7 +101,8 @@ func (l *lockedBuffer) String() string {
 func newTestLog(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
 func (w *world) start() {
-	w.e = engine.New(w.st, w.cfg, newTestLog(w.log), engine.NewMetrics(prometheus.NewRegistry()), time.Now)
+	w.reg = prometheus.NewRegistry()
+	w.e = engine.New(w.st, w.cfg, newTestLog(w.log), engine.NewMetrics(w.reg), time.Now)
 }
 
 func (w *world) stop() {
@@ -118,6 +122,22 @@ type request struct {
 	session, thread, fork string
 	protocol              holdfast.Protocol
 	bare                  bool // no id of any kind; session is ignored
+}
+
+// count reads a counter without labels.
+func (w *world) count(name string) float64 {
+	w.t.Helper()
+	families, err := w.reg.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	w.t.Fatalf("there is no metric %s", name)
+	return 0
 }
 
 // begin sends a history; ans ends it.

@@ -43,7 +43,7 @@ func newGateway(t *testing.T, target string, change func(*gateway)) *gateway {
 	t.Helper()
 	g := &gateway{
 		t: t, store: store.NewMemory(), target: target,
-		cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true, Redact: func(s string) string { return s }},
+		cfg: engine.Config{Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true, Redact: func(s string) (string, int) { return s, 0 }},
 	}
 	if change != nil {
 		change(g)

@@ -125,7 +125,7 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	if !set.off {
 		eng := engine.New(s.store, engine.Config{
 			Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true,
-			Redact: func(text string) string { return text },
+			Redact: func(text string) (string, int) { return text, 0 },
 		}, log, engine.NewMetrics(s.reg), time.Now)
 		t.Cleanup(func() {
 			if err := eng.Close(context.Background()); err != nil {

@@ -44,9 +44,9 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions, UserWords: c.Preserve.UserWords},
 			MaxCapsuleTokens: c.MaxCapsuleTokens,
 			UserWordsTokens:  c.UserWordsTokens,
-			Redact: func(text string) string {
-				out, _ := secrets.Text(text)
-				return out
+			Redact: func(text string) (string, int) {
+				clean, found := secrets.Text(text)
+				return clean, len(found)
 			},
 			CopyOnFork: c.Fork == config.ForkCopy,
 			TTL:        c.TTL,
