@@ -57,8 +57,8 @@ func far(reach int, expr string) finder {
 	}
 }
 
-// after finds a secret by what leads to it: the last group of the match that
-// took part, when judge takes it for one.
+// after finds a secret by what leads to it: the group of the expression, when
+// judge takes it for one.
 func after(expr string, judge func(value string) bool) finder {
 	re := regexp.MustCompile(`^(?:` + expr + `)`)
 	return func(s string, at int) (int, int, bool) {
@@ -110,36 +110,66 @@ const (
 
 // assigned finds a value that is given to a name, quoted or bare. Only a quoted
 // value may hold any character, since code assigns calls and fields to such
-// names all the time.
+// names all the time. It uses no expression, for names like token are all over
+// clean text.
 func assigned(judge func(value string, quoted bool) bool) finder {
-	assignment := regexp.MustCompile(`^` + assigns)
 	return func(s string, at int) (start, end int, ok bool) {
 		behind := at
-		for behind < len(s) && behind < at+longName && (isWord(s[behind]) || s[behind] == '.' || s[behind] == '-') {
+		for behind < len(s) && behind < at+longName && isName(s[behind]) {
 			behind++
 		}
-		if !signFollows(s, behind) || describes(s[at:behind]) {
+		start, ok = signEnd(s, behind)
+		if !ok || describes(s[at:behind]) {
 			return 0, 0, false
 		}
 		var quoted bool
 		if s[behind] == '>' {
-			start, quoted = behind+1, true
+			quoted = true
 			end, ok = valueEnd(s, start, "<")
-		} else if m := assignment.FindStringIndex(s[behind:min(behind+2*longName, len(s))]); m != nil {
-			start, end, quoted, ok = valueAt(s, behind+m[1])
+		} else {
+			start, end, quoted, ok = valueAt(s, start)
 		}
 		return start, end, ok && filled(s[start:end]) && judge(s[start:end], quoted)
 	}
 }
 
-// signFollows reports whether a sign of assignment stands behind a name. It
-// spares the expression most of the names in code and prose.
-func signFollows(s string, at int) bool {
-	i := at
-	for i < len(s) && i < at+longName && strings.IndexByte("\\\"'`] \t", s[i]) >= 0 {
-		i++
+// signEnd returns where the sign of assignment ends that stands behind a name,
+// with the space behind it. It reads what the expression assigns does, and the
+// end of an XML tag.
+func signEnd(s string, at int) (end int, ok bool) {
+	if at < len(s) && s[at] == '>' {
+		return at + 1, true
 	}
-	return i < len(s) && (s[i] == '=' || s[i] == ':' || s[i] == '>')
+	i := skip(s, at, "\\\"'`] \t")
+	if i == len(s) || s[i] != '=' && s[i] != ':' {
+		return 0, false
+	}
+	if s[i] == ':' {
+		// A declared type, as in token: &str = "...".
+		j := skip(s, i+1, " \t&")
+		for j < len(s) && j < i+longName && (isWord(s[j]) || s[j] == '.') {
+			j++
+		}
+		if j = skip(s, j, " \t"); j < len(s) && s[j] == '=' {
+			i = j
+		}
+	}
+	for _, sign := range []string{"=>", ":=", "===", "==", "=", ":"} {
+		if strings.HasPrefix(s[i:], sign) {
+			return skip(s, i+len(sign), " \t"), true
+		}
+	}
+	return 0, false
+}
+
+// skip returns the first offset from at on whose byte is none of set, within the
+// length of a name.
+func skip(s string, at int, set string) int {
+	end := min(at+longName, len(s))
+	for at < end && strings.IndexByte(set, s[at]) >= 0 {
+		at++
+	}
+	return at
 }
 
 // valueAt reads the value that starts at offset at.
@@ -170,6 +200,9 @@ func valueAt(s string, at int) (start, end int, quoted, ok bool) {
 	return start, end, false, ok
 }
 
+// isName reports whether c can stand in a name that is given a value.
+func isName(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+
 // valueEnd returns where a quoted value ends: before its closing sign, which may
 // be escaped, or at the end of the text. A value with white space is prose.
 func valueEnd(s string, start int, closing string) (end int, ok bool) {
@@ -189,7 +222,7 @@ func valueEnd(s string, start int, closing string) (end int, ok bool) {
 // as in the query of a URL.
 func startsParameter(s string, at int) bool {
 	i := at
-	for i < len(s) && i < at+longName && (isWord(s[i]) || s[i] == '.' || s[i] == '-') {
+	for i < len(s) && i < at+longName && isName(s[i]) {
 		i++
 	}
 	return i > at && i < len(s) && s[i] == '='
