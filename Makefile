@@ -9,7 +9,7 @@ FUZZ    ?= 10s
 TOOLS   := -modfile=tools/tools.mod
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test check format vet lint vuln bench agents fuzz clean help
+.PHONY: build demo test compat check format vet lint vuln bench agents fuzz clean help
 
 build: ## bin/holdfast
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
@@ -19,6 +19,9 @@ demo: build ## show what survives a compaction, without and with Holdfast
 
 test: ## all tests, with the race detector
 	$(GO) test -race -timeout 10m ./...
+
+compat: ## hold it to a secret scanner, another event reader and the providers' SDKs
+	cd tests/compat && $(GO) vet ./... && $(GO) test -timeout 15m ./...
 
 check: format vet lint vuln ## everything that reads the code
 
