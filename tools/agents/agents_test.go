@@ -104,20 +104,48 @@ func TestSameBytesFindsEveryDifference(t *testing.T) {
 		{"equal requests", []recorded{sent, sent}, []eval.Request{same, same}, ""},
 		{"headers of the connection do not count", []recorded{sent}, []eval.Request{request(func(r *eval.Request) { r.Header.Set("Connection", "close") })}, ""},
 		{"a probe that Holdfast answers itself", []recorded{probe, sent}, []eval.Request{same}, ""},
-		{"a probe that nobody sent", []recorded{sent}, []eval.Request{same, {Method: "HEAD", URI: "/"}},
-			"request 2 at the upstream, HEAD /, is not what the agent sent"},
-		{"one byte of the body", []recorded{sent}, []eval.Request{request(func(r *eval.Request) { r.Body[5] = '2' })},
-			"request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: the body differs from byte 5 on (7 sent, 7 arrived)"},
-		{"a header more", []recorded{sent}, []eval.Request{request(func(r *eval.Request) { r.Header.Set("Via", "x") })},
-			`request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: header Via is ["x"], was sent as []`},
-		{"the order within a header", []recorded{sent}, []eval.Request{request(func(r *eval.Request) { r.Header["A"] = []string{"2", "1"} })},
-			`request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: header A is ["2" "1"], was sent as ["1" "2"]`},
-		{"the query", []recorded{sent}, []eval.Request{request(func(r *eval.Request) { r.URI = "/v1/messages" })},
-			"request 1 at the upstream, POST /v1/messages, is not what the agent sent: "},
-		{"a request that was sent twice", []recorded{sent}, []eval.Request{same, same},
-			"request 2 at the upstream, POST /v1/messages?beta=true, is not what the agent sent"},
-		{"a request that did not arrive", []recorded{sent, sent}, []eval.Request{same},
-			"the agent sent POST /v1/messages?beta=true with 7 bytes, and it did not arrive"},
+		{
+			"a probe that nobody sent",
+			[]recorded{sent},
+			[]eval.Request{same, {Method: "HEAD", URI: "/"}},
+			"request 2 at the upstream, HEAD /, is not what the agent sent",
+		},
+		{
+			"one byte of the body",
+			[]recorded{sent},
+			[]eval.Request{request(func(r *eval.Request) { r.Body[5] = '2' })},
+			"request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: the body differs from byte 5 on (7 sent, 7 arrived)",
+		},
+		{
+			"a header more",
+			[]recorded{sent},
+			[]eval.Request{request(func(r *eval.Request) { r.Header.Set("Via", "x") })},
+			`request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: header Via is ["x"], was sent as []`,
+		},
+		{
+			"the order within a header",
+			[]recorded{sent},
+			[]eval.Request{request(func(r *eval.Request) { r.Header["A"] = []string{"2", "1"} })},
+			`request 1 at the upstream, POST /v1/messages?beta=true, is not what the agent sent: header A is ["2" "1"], was sent as ["1" "2"]`,
+		},
+		{
+			"the query",
+			[]recorded{sent},
+			[]eval.Request{request(func(r *eval.Request) { r.URI = "/v1/messages" })},
+			"request 1 at the upstream, POST /v1/messages, is not what the agent sent: ",
+		},
+		{
+			"a request that was sent twice",
+			[]recorded{sent},
+			[]eval.Request{same, same},
+			"request 2 at the upstream, POST /v1/messages?beta=true, is not what the agent sent",
+		},
+		{
+			"a request that did not arrive",
+			[]recorded{sent, sent},
+			[]eval.Request{same},
+			"the agent sent POST /v1/messages?beta=true with 7 bytes, and it did not arrive",
+		},
 		{"nothing at all", nil, nil, "no request arrived"},
 	}
 	for _, tt := range tests {
@@ -138,15 +166,18 @@ func TestSameStructureLooksPastWhatIsNewInEachRun(t *testing.T) {
 		return []eval.Request{{Method: "POST", URI: "/v1/responses", Body: []byte(body)}}
 	}
 	tests := []struct{ name, a, b, want string }{
-		{"ids, times, ports and homes",
-			`{"id":"msg_01a22a17-dc7d-7e12-b2f7-124d519fc780","t":1796002536993,"dir":"/tmp/holdfast-agents-12/0123456789abcdef/work","v":"cc_version=2.1.197.8e7;","u":"http://127.0.0.1:1/x","o":"Wall time: 0.1 s"}`,
-			`{"id":"msg_02b22a17-dc7d-7e12-b2f7-124d519fc780","t":1796002999999,"dir":"/tmp/holdfast-agents-12/fedcba9876543210/work","v":"cc_version=2.1.197.f00;","u":"http://127.0.0.1:2/x","o":"Wall time: 0.2 s"}`, ""},
+		{
+			"ids, times, ports and homes",
+			`{"id":"msg_01a22a17-dc7d-7e12-b2f7-124d519fc780","t":1796002536993,"dir":"/tmp/holdfast-agents-12/0123456789abcdef/work","v":"cc_version=2.1.197.8e7;","u":"http://127.0.0.1:1/x","o":"Wall time: 0.1 s","s":"ses_dd5827Ab","p":"PGID: 12"}`,
+			`{"id":"msg_02b22a17-dc7d-7e12-b2f7-124d519fc780","t":1796002999999,"dir":"/tmp/holdfast-agents-12/fedcba9876543210/work","v":"cc_version=2.1.197.f00;","u":"http://127.0.0.1:2/x","o":"Wall time: 0.2 s","s":"ses_ee6938Cd","p":"PGID: 34"}`, "",
+		},
 		{"a JSON text whose members moved", `{"m":"{\"a\":1,\"b\":2}"}`, `{"m":"{\"b\":2,\"a\":1}"}`, ""},
-		{"a word", `{"input":[{"text":"one"}]}`, `{"input":[{"text":"two"}]}`, `request 1 of 1 differs at .body.input[0].text: "one", through Holdfast "two"`},
-		{"a number that is no time", `{"max":9}`, `{"max":8}`, `request 1 of 1 differs at .body.max: "9", through Holdfast "8"`},
+		{"a word", `{"input":[{"text":"one"}]}`, `{"input":[{"text":"two"}]}`, `request 1 of 1 differs at .body.input[0].text: "one", through Holdfast "two", at byte 0`},
+		{"a number that is no time", `{"max":9}`, `{"max":8}`, `request 1 of 1 differs at .body.max: "9", through Holdfast "8", at byte 0`},
+		{"a word deep in a text", `{"t":"` + strings.Repeat("-", 200) + `yes"}`, `{"t":"` + strings.Repeat("-", 200) + `no"}`, `request 1 of 1 differs at .body.t: "` + strings.Repeat("-", 30) + `yes", through Holdfast "` + strings.Repeat("-", 30) + `no", at byte 200`},
 		{"an item more", `{"input":[1]}`, `{"input":[1,2]}`, `request 1 of 1 differs at .body.input: 1 elements, 2 through Holdfast`},
-		{"a member less", `{"a":1,"b":true}`, `{"a":1}`, `request 1 of 1 differs at .body.b: "true", through Holdfast "<nil>"`},
-		{"another type", `{"a":[1]}`, `{"a":"x"}`, `request 1 of 1 differs at .body.a: "[1]", through Holdfast "x"`},
+		{"a member less", `{"a":1,"b":true}`, `{"a":1}`, `request 1 of 1 differs at .body.b: "true", through Holdfast "<nil>", at byte 0`},
+		{"another type", `{"a":[1]}`, `{"a":"x"}`, `request 1 of 1 differs at .body.a: "[1]", through Holdfast "x", at byte 0`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,18 +208,35 @@ func TestSurvivalAndLossAreToldApart(t *testing.T) {
 		requests       []eval.Request
 		survived, lost string
 	}{
-		{"kept in both turns", []eval.Request{compaction, kept, kept}, "",
-			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing"},
-		{"gone in the second turn", []eval.Request{compaction, kept, turn("go on")},
+		{
+			"kept in both turns",
+			[]eval.Request{compaction, kept, kept},
+			"",
+			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing",
+		},
+		{
+			"gone in the second turn",
+			[]eval.Request{compaction, kept, turn("go on")},
 			"turn 2 after compaction 1: 0 of 1 open steps in order, 0 with their status, 0 finished ones came back, 0 copies",
-			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing"},
-		{"another block in the second turn", []eval.Request{compaction, kept, other},
+			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing",
+		},
+		{
+			"another block in the second turn",
+			[]eval.Request{compaction, kept, other},
 			"after compaction 1: 2 turns, and the block is not the same in all",
-			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing"},
-		{"lost", []eval.Request{compaction, turn("go on")},
-			"turn 1 after compaction 1: 0 of 1 open steps in order, 0 with their status, 0 finished ones came back, 0 copies", ""},
-		{"no turn", []eval.Request{compaction}, "after compaction 1: 0 turns, and the block is not the same in all",
-			"after compaction 1 the first of 0 turns holds 0 open steps: the case proves nothing"},
+			"after compaction 1 the first of 2 turns holds 1 open steps: the case proves nothing",
+		},
+		{
+			"lost",
+			[]eval.Request{compaction, turn("go on")},
+			"turn 1 after compaction 1: 0 of 1 open steps in order, 0 with their status, 0 finished ones came back, 0 copies", "",
+		},
+		{
+			"no turn",
+			[]eval.Request{compaction},
+			"after compaction 1: 0 turns, and the block is not the same in all",
+			"after compaction 1 the first of 0 turns holds 0 open steps: the case proves nothing",
+		},
 		{"no compaction", []eval.Request{kept}, "the upstream saw 0 compactions, 1 were expected", "the upstream saw 0 compactions, 1 were expected"},
 	}
 	for _, tt := range tests {
@@ -207,6 +255,76 @@ func TestSurvivalAndLossAreToldApart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheUsersValuesMustStandInTheBlockOfEveryTurn(t *testing.T) {
+	turn := func(text string) eval.Request {
+		return eval.Request{Kind: eval.Turn, Body: []byte(`{"messages":[{"role":"user","content":"` + text + `"}]}`)}
+	}
+	block := func(text string) string { return holdfast.BlockOpen + ">" + text + holdfast.BlockClose }
+	c := agentCase{values: []string{"port 6543", "02:45"}, plans: make([][]holdfast.Step, 1)}
+	compaction := eval.Request{Kind: eval.PlainCompaction}
+	kept := turn(block("at 02:45 on port 6543"))
+	tests := []struct {
+		name           string
+		requests       []eval.Request
+		survived, lost string
+	}{
+		{
+			"kept in both turns",
+			[]eval.Request{compaction, kept, kept},
+			"", "after compaction 1 the first of 2 turns holds 2 open steps: the case proves nothing",
+		},
+		{
+			"one value is gone",
+			[]eval.Request{compaction, kept, turn(block("at 02:45"))},
+			`turn 2 after compaction 1: 1 blocks, the first without "port 6543"`,
+			"after compaction 1 the first of 2 turns holds 2 open steps: the case proves nothing",
+		},
+		{
+			"outside of the block",
+			[]eval.Request{compaction, turn("at 02:45 on port 6543")},
+			`turn 1 after compaction 1: 0 blocks, the first without "port 6543"`,
+			"after compaction 1 the first of 1 turns holds 2 open steps: the case proves nothing",
+		},
+		{"lost", []eval.Request{compaction, turn("go on")}, `turn 1 after compaction 1: 0 blocks, the first without "port 6543"`, ""},
+		{
+			"another block in the second turn",
+			[]eval.Request{compaction, kept, turn(block("at 02:45 on port 6543 again"))},
+			"after compaction 1: 2 turns, and the block is not the same in all",
+			"after compaction 1 the first of 2 turns holds 2 open steps: the case proves nothing",
+		},
+		{"no compaction", []eval.Request{kept}, "the upstream saw 0 compactions, 1 were expected", "the upstream saw 0 compactions, 1 were expected"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, c := range []struct {
+				err  error
+				want string
+			}{{c.survived(tt.requests), tt.survived}, {c.lost(tt.requests), tt.lost}} {
+				got := ""
+				if c.err != nil {
+					got = c.err.Error()
+				}
+				if got != c.want {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestARequestBesideTheConversationMayComeAtAnyTime(t *testing.T) {
+	request := func(kind eval.Kind, body string) eval.Request {
+		return eval.Request{Method: "POST", URI: "/v1/chat/completions", Kind: kind, Body: []byte(body)}
+	}
+	title, one, two := request(eval.SideCall, `{"a":0}`), request(eval.Turn, `{"a":1}`), request(eval.Turn, `{"a":2}`)
+	if err := sameStructure([]eval.Request{title, one, two}, []eval.Request{one, title, two}); err != nil {
+		t.Errorf("the title came later: %v", err)
+	}
+	if err := sameStructure([]eval.Request{one, two}, []eval.Request{two, one}); err == nil {
+		t.Error("turns changed places, and nothing was said")
 	}
 }
 
@@ -280,13 +398,14 @@ func TestAnInstalledAgentIsFoundAndNotFetchedAgain(t *testing.T) {
 }
 
 func TestChooseKeepsTheNamedAgents(t *testing.T) {
-	for names, want := range map[string]int{"": 5, "codex": 2, "claude-code": 3, "codex, claude-code": 5} {
+	for names, want := range map[string]int{"": 11, "codex": 2, "claude-code": 3, "codex, claude-code": 5, "pi": 2, "qwen-code,gemini-cli,cline,opencode": 4} {
 		got, err := choose(cases(), names)
 		if err != nil || len(got) != want {
 			t.Errorf("--only %q: got %d cases, %v; want %d", names, len(got), err, want)
 		}
 	}
-	if _, err := choose(cases(), "codex,emacs"); err == nil || !strings.Contains(err.Error(), `"emacs"`) {
+	const want = `--only: there is no agent "emacs"; use any of claude-code, cline, codex, gemini-cli, opencode, pi, qwen-code`
+	if _, err := choose(cases(), "codex,emacs"); err == nil || err.Error() != want {
 		t.Errorf("an unknown agent: got %v", err)
 	}
 }
@@ -302,8 +421,12 @@ func TestTheReportEndsWithTheCountAndFailsWithAnyProblem(t *testing.T) {
 		{"all passed", []check{{"codex", "one", ""}, {"codex", "two", ""}}, false, true, "codex  one  ok\ncodex  two  ok\n2 passed, 0 failed\n"},
 		{"one failed", []check{{"codex", "one", ""}, {"codex", "two", "no plan"}}, false, false, "codex  one  ok\ncodex  two  FAILED: no plan\n1 passed, 1 failed\n"},
 		{"nothing was checked", nil, false, false, "0 passed, 0 failed\n"},
-		{"as JSON", []check{{"codex", "one", "no plan"}}, true, false,
-			"{\n  \"passed\": 0,\n  \"failed\": 1,\n  \"checks\": [\n    {\n      \"case\": \"codex\",\n      \"check\": \"one\",\n      \"problem\": \"no plan\"\n    }\n  ]\n}\n"},
+		{
+			"as JSON",
+			[]check{{"codex", "one", "no plan"}},
+			true, false,
+			"{\n  \"passed\": 0,\n  \"failed\": 1,\n  \"checks\": [\n    {\n      \"case\": \"codex\",\n      \"check\": \"one\",\n      \"problem\": \"no plan\"\n    }\n  ]\n}\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,14 +450,20 @@ func TestTheSessionIDIsReadFromCodexOutput(t *testing.T) {
 }
 
 func TestTheHeadEndsBeforeTheFirstCompaction(t *testing.T) {
-	for _, mark := range []string{
-		`{"content":"CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."}`,
-		`{"text":"You are performing a CONTEXT CHECKPOINT COMPACTION."}`,
-		`{"input":[{"type":"compaction_trigger"}]}`,
-	} {
-		sent := []recorded{{Body: []byte(`{"a":1}`)}, {Body: []byte(mark)}, {Body: []byte(`{"b":1}`)}}
-		if got := head(sent); len(got) != 1 {
-			t.Errorf("%s: %d requests stand before it, want 1", mark, len(got))
-		}
+	tests := []struct{ name, uri, body string }{
+		{"claude-code", "/v1/messages", `{"tools":[{}],"messages":[{"role":"user","content":"CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."}]}`},
+		{"codex in words", "/v1/responses", `{"input":[{"role":"user","content":[{"text":"You are performing a CONTEXT CHECKPOINT COMPACTION."}]}]}`},
+		{"codex, opaque", "/v1/responses", `{"tools":[{}],"input":[{"type":"compaction_trigger"}]}`},
+		{"opencode", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Here is the conversation so far:\n\n<conversation>"}]}`},
+		{"gemini-cli", "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Generate it. First, reason in your scratchpad."}]}]}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			turn := recorded{Method: http.MethodPost, URI: tt.uri, Body: []byte(`{"tools":[{}],"messages":[],"input":[],"contents":[]}`)}
+			sent := []recorded{turn, {Method: http.MethodPost, URI: tt.uri, Body: []byte(tt.body)}, turn}
+			if got := head(sent); len(got) != 1 {
+				t.Errorf("%d requests stand before it, want 1", len(got))
+			}
+		})
 	}
 }

@@ -51,6 +51,55 @@ func lostIn(requests []eval.Request, plans [][]holdfast.Step) error {
 	return nil
 }
 
+// survived is nil when what the case must keep is in every turn behind every
+// compaction.
+func (c agentCase) survived(requests []eval.Request) error {
+	if len(c.values) > 0 {
+		return valuesIn(requests, c.values, len(c.plans))
+	}
+	return survivedIn(requests, c.plans)
+}
+
+// lost is nil when the first turn behind every compaction holds nothing of it.
+func (c agentCase) lost(requests []eval.Request) error {
+	plans := c.plans
+	if len(c.values) > 0 {
+		plans = slices.Repeat([][]holdfast.Step{asSteps(c.values)}, len(c.plans))
+	}
+	return lostIn(requests, plans)
+}
+
+// asSteps lets the judge look for values anywhere in a request.
+func asSteps(values []string) []holdfast.Step {
+	out := make([]holdfast.Step, len(values))
+	for i, v := range values {
+		out[i] = holdfast.Step{Text: v, Status: pending}
+	}
+	return out
+}
+
+// valuesIn is nil when every turn behind every compaction holds one block, the
+// same in all turns up to the next, and each value stands in it.
+func valuesIn(requests []eval.Request, values []string, compactions int) error {
+	epochs, err := eval.JudgeEpochs(requests, make([][]holdfast.Step, compactions))
+	if err != nil {
+		return err
+	}
+	for _, e := range epochs {
+		for i, j := range e.Requests {
+			for _, v := range values {
+				if j.Copies != 1 || !strings.Contains(j.Block, v) {
+					return fmt.Errorf("turn %d after compaction %d: %d blocks, the first without %q", i+1, e.Compaction, j.Copies, v)
+				}
+			}
+		}
+		if !e.Survived() {
+			return fmt.Errorf("after compaction %d: %d turns, and the block is not the same in all", e.Compaction, len(e.Requests))
+		}
+	}
+	return nil
+}
+
 func counted(got, want int) error {
 	if got != want {
 		return fmt.Errorf("holdfast_compactions_total shows %d committed, the agent compacted %d times", got, want)
@@ -61,10 +110,7 @@ func counted(got, want int) error {
 // head is what the agent sent up to its first compaction, headArrived what
 // arrived.
 func head(sent []recorded) []recorded {
-	marks := [][]byte{[]byte("CRITICAL: Respond with TEXT ONLY."), []byte("CONTEXT CHECKPOINT COMPACTION"), []byte(`"compaction_trigger"`)}
-	i := slices.IndexFunc(sent, func(r recorded) bool {
-		return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(r.Body, m) })
-	})
+	i := slices.IndexFunc(sent, func(r recorded) bool { return r.kind().IsCompaction() })
 	if i < 0 {
 		return sent
 	}
@@ -207,8 +253,20 @@ func sameStructure(a, b []eval.Request) error {
 	return nil
 }
 
+// posted lists the posted requests, those beside the conversation last: an agent
+// sends them at the same time as others.
 func posted(requests []eval.Request) []eval.Request {
-	return slices.DeleteFunc(slices.Clone(requests), func(r eval.Request) bool { return r.Method != http.MethodPost })
+	out := slices.DeleteFunc(slices.Clone(requests), func(r eval.Request) bool { return r.Method != http.MethodPost })
+	slices.SortStableFunc(out, func(a, b eval.Request) int {
+		switch aside, bside := a.Kind == eval.SideCall, b.Kind == eval.SideCall; {
+		case aside == bside:
+			return 0
+		case aside:
+			return 1
+		}
+		return -1
+	})
+	return out
 }
 
 // shape is a request as a JSON value with what is new in each run replaced.
@@ -258,7 +316,8 @@ var fresh = []struct {
 	{regexp.MustCompile(`cc_version=(\d+\.\d+\.\d+)\.\w+`), "cc_version=$1"},
 	{regexp.MustCompile(`(?i)\b[0-9a-f]{16,}\b`), "<hash>"},
 	{regexp.MustCompile(`\b\d{10,}(\.\d+)?\b`), "<time>"},
-	{regexp.MustCompile(`(?i)(chunk id|wall time|process id|duration)(: )\S+`), "$1$2<new>"},
+	{regexp.MustCompile(`\b(ses|msg|prt)_[0-9A-Za-z]+\b`), "<id>"},
+	{regexp.MustCompile(`(?i)(pgid|chunk id|wall time|process id|duration)(: )\S+`), "$1$2<new>"},
 }
 
 func plain(s string) string {
@@ -330,13 +389,16 @@ func difference(path string, a, b any) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("%s: %s, through Holdfast %s", path, clip(a), clip(b))
+	return fmt.Sprintf("%s: %s", path, apart(fmt.Sprint(a), fmt.Sprint(b)))
 }
 
-func clip(v any) string {
-	s := fmt.Sprintf("%v", v)
-	if len(s) > 120 {
-		s = s[:120] + "..."
+// apart shows two texts from a little before the place where they part.
+func apart(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
 	}
-	return fmt.Sprintf("%q", s)
+	const before, behind = 30, 90
+	clip := func(s string) string { return fmt.Sprintf("%q", s[max(at-before, 0):min(at+behind, len(s))]) }
+	return fmt.Sprintf("%s, through Holdfast %s, at byte %d", clip(a), clip(b), at)
 }

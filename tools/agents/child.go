@@ -37,7 +37,9 @@ func startHoldfast(ctx context.Context, binary, dir, upstream string, enabled bo
 	config := filepath.Join(dir, "config.toml")
 	text := fmt.Sprintf("[[upstream]]\nname = \"anthropic\"\nprotocol = \"anthropic\"\nbase_url = %q\n\n"+
 		"[[upstream]]\nname = \"openai\"\nprotocol = \"responses\"\nbase_url = %q\n\n"+
-		"[compaction_continuity]\nenabled = %t\n", upstream, upstream+"/v1", enabled)
+		"[[upstream]]\nname = \"chat\"\nprotocol = \"chat\"\nbase_url = %q\n\n"+
+		"[[upstream]]\nname = \"gemini\"\nprotocol = \"gemini\"\nbase_url = %q\n\n"+
+		"[compaction_continuity]\nenabled = %t\n", upstream, upstream+"/v1", upstream+"/v1", upstream, enabled)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

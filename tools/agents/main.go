@@ -1,14 +1,19 @@
 // Command agents runs real coding agents through a real Holdfast and judges the
 // bytes that reach the upstream.
 //
-//	go run ./tools/agents [--json] [--only claude-code,codex] [--keep]
+//	go run ./tools/agents [--json] [--only claude-code,codex,...] [--keep]
 //
-// It installs pinned versions of the agents from npm into a cache, then runs
-// each of them headless, with a home directory of its own and a dummy key,
-// against the scripted upstream of package eval. Nothing but the installation
-// leaves the machine. The agents are steered by the scripted answers alone: the
-// model makes a plan, works on it, and reports so much usage that the agent
-// compacts, twice per session.
+// The agents are claude-code, codex, opencode, pi, qwen-code, gemini-cli and
+// cline; --help lists their names. It installs pinned versions of them from npm
+// into a cache ($HOLDFAST_AGENTS_CACHE, or .cache/holdfast/agents below the
+// user's home), then runs each of them headless, with a home directory of its
+// own and a dummy key, against the scripted upstream of package eval. Nothing
+// but the installation leaves the machine. Node 20 and npm are needed. The
+// agents are steered by the scripted answers alone: the model makes a plan, works
+// on it, and reports so much usage that the agent compacts. Where an agent can be
+// told to compact, one of the two compactions of its session is by hand. All but
+// cline, which needs a terminal for it, take their session up again after a
+// restart; opencode and pi fork it, too.
 //
 // Each case runs three times: directly, through `holdfast serve` with the
 // feature off, and with it on. It passes when
@@ -16,10 +21,16 @@
 //   - with the feature on, both compactions were recognised, and in every turn
 //     behind each of them the plan is there: all open steps, in order, with
 //     their status, in one copy, and no request differs from what the agent sent
-//     by more than that;
-//   - without Holdfast the plan was lost, so that the case proves something;
+//     by more than that; of pi, which has no plan tool, the exact values of the
+//     user's first message take the plan's place;
+//   - without Holdfast all of that was lost, so that the case proves something;
 //   - with the feature off, what arrives at the upstream is what the agent sent,
-//     byte for byte, and has the structure of what it sends directly.
+//     byte for byte, and has the structure of what it sends directly, in one of
+//     three pairs of runs.
+//
+// It leaves no process behind: every agent runs in a process group of its own,
+// and daemons that leave the group are found by their home (where there is a
+// /proc) and ended.
 package main
 
 import (
@@ -33,6 +44,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -40,7 +52,7 @@ import (
 )
 
 // limit bounds the whole command, installation left out.
-const limit = 5 * time.Minute
+const limit = 20 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -62,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, er
 	flags := flag.NewFlagSet("agents", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	asJSON := flags.Bool("json", false, "print one JSON object")
-	only := flags.String("only", "", "agents to run, separated by commas: claude-code, codex")
+	only := flags.String("only", "", "agents to run, separated by commas: "+namesOf(cases()))
 	keep := flags.Bool("keep", false, "keep the homes of the agents, with logs and recorded requests, and print where")
 	binary := flags.String("holdfast", "", "the binary to run (default: builds bin/holdfast)")
 	if err := flags.Parse(args); err != nil {
@@ -111,8 +123,8 @@ func runAll(ctx context.Context, cases []agentCase, w world, stderr io.Writer) [
 	slots := make(chan struct{}, 2)
 	var wg sync.WaitGroup
 	for i, c := range cases {
+		slots <- struct{}{} // here, so that they begin in their order
 		wg.Go(func() {
-			slots <- struct{}{}
 			defer func() { <-slots }()
 			start := time.Now()
 			results[i] = runCase(ctx, c, w)
@@ -141,10 +153,22 @@ func choose(all []agentCase, names string) ([]agentCase, error) {
 			}
 		}
 		if len(out) == n {
-			return nil, fmt.Errorf("--only: there is no agent %q; use claude-code or codex", name)
+			return nil, fmt.Errorf("--only: there is no agent %q; use any of %s", name, namesOf(all))
 		}
 	}
 	return out, nil
+}
+
+// namesOf lists the agents of the cases, each once.
+func namesOf(all []agentCase) string {
+	var names []string
+	for _, c := range all {
+		if !slices.Contains(names, c.agent) {
+			names = append(names, c.agent)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // build makes bin/holdfast from the module in the working directory.

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/eval"
 )
 
 // recorded is one request as it passed a point.
@@ -19,6 +21,15 @@ type recorded struct {
 	URI    string
 	Header http.Header
 	Body   []byte
+}
+
+// kind is what the upstream would take the request for.
+func (r recorded) kind() eval.Kind {
+	u, err := url.ParseRequestURI(r.URI)
+	if err != nil {
+		return eval.Probe
+	}
+	return eval.KindOf(&http.Request{Method: r.Method, URL: u, Header: r.Header}, r.Body)
 }
 
 // relay passes requests on as they are and keeps a copy of each. It stands
