@@ -134,11 +134,14 @@ func assigned(judge func(value string, quoted bool) bool) finder {
 }
 
 // signEnd returns where the sign of assignment ends that stands behind a name,
-// with the space behind it. It reads what the expression assigns does, and the
-// end of an XML tag.
+// with the space behind it. It reads what the expression assigns does, the end
+// of an XML tag, and the way people say it.
 func signEnd(s string, at int) (end int, ok bool) {
 	if at < len(s) && s[at] == '>' {
 		return at + 1, true
+	}
+	if said := " is "; strings.HasPrefix(s[at:], said) {
+		return at + len(said), true
 	}
 	i := skip(s, at, "\\\"'`] \t")
 	if i == len(s) || s[i] != '=' && s[i] != ':' {

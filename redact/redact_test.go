@@ -107,6 +107,8 @@ func TestWhatLeadsToASecretStays(t *testing.T) {
 		{"a header in a command", `curl -H "Authorization: Bearer ` + v + `" https://a.invalid`, `curl -H "Authorization: Bearer [redacted:authorization]" https://a.invalid`},
 		{"a header in code", `req.Header.Set("Authorization", "Bearer ` + v + `")`, `req.Header.Set("Authorization", "Bearer [redacted:authorization]")`},
 		{"a header of long letters", "Authorization: Bearer " + strings.Repeat("q", 40), "Authorization: Bearer [redacted:authorization]"},
+		{"a password as people say it", "My password is " + short + ", do not log it", "My password is [redacted:password], do not log it"},
+		{"a token as people say it", "the api_key is " + v, "the api_key is [redacted:secret]"},
 		{"the header of a key", "X-Api-Key: " + v, "X-Api-Key: [redacted:secret]"},
 		{"user and host of a URL", "redis://default:" + v + "@h.invalid:6379/0", "redis://default:[redacted:url-credentials]@h.invalid:6379/0"},
 		{"a URL without a user", "redis://:" + v + "@h.invalid", "redis://:[redacted:url-credentials]@h.invalid"},
@@ -141,6 +143,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	r := newRedactor(t)
 	m := newMaker(4)
 	for name, text := range map[string]string{
+		"what prose says of a secret":      "the password is required8, a token is expired-2024-01-01, the secret is in vault/path2 and the pwd is /srv/app2",
 		"a git hash":                       "commit " + m.run(40, hexes) + " and " + m.run(7, hexes),
 		"a UUID":                           "session 11111111-1111-4111-8111-111111111111, id: " + m.run(8, hexes) + "-" + m.run(4, hexes) + "-4111-8111-" + m.run(12, hexes),
 		"a digest":                         "sha256:" + m.run(64, hexes),
