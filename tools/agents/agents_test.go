@@ -418,8 +418,9 @@ func TestTheReportEndsWithTheCountAndFailsWithAnyProblem(t *testing.T) {
 		ok     bool
 		want   string
 	}{
-		{"all passed", []check{{"codex", "one", ""}, {"codex", "two", ""}}, false, true, "codex  one  ok\ncodex  two  ok\n2 passed, 0 failed\n"},
-		{"one failed", []check{{"codex", "one", ""}, {"codex", "two", "no plan"}}, false, false, "codex  one  ok\ncodex  two  FAILED: no plan\n1 passed, 1 failed\n"},
+		{"all passed", []check{{"codex", "one", ""}, {"codex", "two", ""}}, false, true, "| agent | one | two |\n|---    |---  |---  |\n| codex | ok  | ok  |\n\n2 passed, 0 failed\n"},
+		{"one failed", []check{{"codex", "one", ""}, {"codex", "two", "no plan"}}, false, false, "| agent | one | two    |\n|---    |---  |---     |\n| codex | ok  | FAILED |\n\nFAILED: codex, two: no plan\n1 passed, 1 failed\n"},
+		{"one did not run", []check{{"codex", "one", ""}, {"pi", "runs", "no npm"}}, false, false, "| agent | one | runs   |\n|---    |---  |---     |\n| codex | ok  |        |\n| pi    |     | FAILED |\n\nFAILED: pi, runs: no npm\n1 passed, 1 failed\n"},
 		{"nothing was checked", nil, false, false, "0 passed, 0 failed\n"},
 		{
 			"as JSON",

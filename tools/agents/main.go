@@ -201,17 +201,48 @@ func report(w io.Writer, checks []check, asJSON bool) (bool, error) {
 			Checks []check `json:"checks"`
 		}{passed, failed, checks})
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	writeTable(&b, checks)
 	for _, c := range checks {
-		result := "ok"
 		if c.Problem != "" {
-			result = "FAILED: " + c.Problem
+			fmt.Fprintf(&b, "FAILED: %s, %s: %s\n", c.Case, c.Name, c.Problem)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Case, c.Name, result)
 	}
-	if err := t.Flush(); err != nil {
-		return false, err
-	}
-	_, err := fmt.Fprintf(w, "%d passed, %d failed\n", passed, failed)
+	fmt.Fprintf(&b, "%d passed, %d failed\n", passed, failed)
+	_, err := io.WriteString(w, b.String())
 	return ok, err
+}
+
+// writeTable shows a row for each case and a column for each check, in the form
+// of Markdown.
+func writeTable(b *strings.Builder, checks []check) {
+	if len(checks) == 0 {
+		return
+	}
+	var rows, columns []string
+	cells := map[[2]string]string{}
+	for _, c := range checks {
+		if !slices.Contains(rows, c.Case) {
+			rows = append(rows, c.Case)
+		}
+		if !slices.Contains(columns, c.Name) {
+			columns = append(columns, c.Name)
+		}
+		cells[[2]string{c.Case, c.Name}] = "ok"
+		if c.Problem != "" {
+			cells[[2]string{c.Case, c.Name}] = "FAILED"
+		}
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(t, "| agent\t| %s\t|\n", strings.Join(columns, "\t| "))
+	fmt.Fprintf(t, "|---\t%s|\n", strings.Repeat("|---\t", len(columns)))
+	for _, row := range rows {
+		fmt.Fprintf(t, "| %s", row)
+		for _, column := range columns {
+			fmt.Fprintf(t, "\t| %s", cells[[2]string{row, column}])
+		}
+		fmt.Fprint(t, "\t|\n")
+	}
+	_ = t.Flush() // a builder takes everything
+	b.WriteByte('\n')
 }

@@ -81,13 +81,13 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 		return check{Case: c.name, Name: name}
 	}
 	return []check{
-		add("without Holdfast the plan is lost", c.lost(seen[direct].arrived)),
-		add("feature off: bytes in are bytes out", sameBytes(seen[off].sent, seen[off].arrived)),
-		add("feature off: requests as without Holdfast", same),
-		add("feature on: every compaction is recognised", counted(seen[on].compactions, len(c.plans))),
-		add("feature on: the plan is in every turn behind it", c.survived(seen[on].arrived)),
-		add("feature on: turns before it pass byte for byte", sameBytes(head(seen[on].sent), headArrived(seen[on].arrived))),
-		add("feature on: nothing is inserted but the plan", onlyInserted(seen[on].sent, seen[on].arrived)),
+		add("lost without", c.lost(seen[direct].arrived)),
+		add("off: same bytes", sameBytes(seen[off].sent, seen[off].arrived)),
+		add("off: as without", same),
+		add("on: recognised", counted(seen[on].compactions, len(c.plans))),
+		add("on: plan kept", c.survived(seen[on].arrived)),
+		add("on: same bytes before", sameBytes(head(seen[on].sent), headArrived(seen[on].arrived))),
+		add("on: only the plan added", onlyInserted(seen[on].sent, seen[on].arrived)),
 	}
 }
 
