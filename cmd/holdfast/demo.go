@@ -178,19 +178,20 @@ func printDemo(w io.Writer, report demoReport, asJSON bool) error {
 // knew says what a model knew of a plan, and of what the user said.
 func knew(j eval.Judgement) string {
 	var out []string
+	steps, values := count(j.Open, "step", "steps"), count(j.Words, "value", "values")
 	switch {
 	case j.Open == 0: // an agent without a plan
 	case j.Known == 0:
-		out = append(out, fmt.Sprintf("none of %d steps", j.Open))
+		out = append(out, "none of "+steps)
 	default:
-		out = append(out, fmt.Sprintf("%d of %d steps, %d in order, %d with status", j.Known, j.Open, j.Ordered, j.Right))
+		out = append(out, fmt.Sprintf("%d of %s, %d in order, %d with status", j.Known, steps, j.Ordered, j.Right))
 	}
 	switch {
 	case j.Words == 0: // the agent keeps the user's words itself
 	case j.WordsKnown == 0:
-		out = append(out, fmt.Sprintf("none of %d values", j.Words))
+		out = append(out, "none of "+values)
 	default:
-		out = append(out, fmt.Sprintf("%d of %d values", j.WordsKnown, j.Words))
+		out = append(out, fmt.Sprintf("%d of %s", j.WordsKnown, values))
 	}
 	return strings.Join(out, ", ")
 }

@@ -83,7 +83,7 @@ agent one  1           none of 3 steps                          3 of 3 steps, 3 
 agent one  2           none of 3 steps                          2 of 3 steps, 1 in order, 0 with status  NOT KEPT
 agent two  1           3 of 3 steps, 3 in order, 3 with status  3 of 3 steps, 3 in order, 3 with status  NOT LOST WITHOUT
 no plan    1           none of 2 values                         2 of 2 values
-both       1           none of 1 steps, none of 2 values        1 of 1 steps, 0 in order, 0 with status, 1 of 2 values  NOT KEPT
+both       1           none of 1 step, none of 2 values         1 of 1 step, 0 in order, 0 with status, 1 of 2 values  NOT KEPT
 
 Not as it should be: see the marked rows.
 `
