@@ -54,22 +54,13 @@ func (Codec) Scan(body []byte) (holdfast.Request, error) {
 		switch {
 		case string(key) == "messages" && !isNull(body[at:]):
 			twice = twice || req.List.Present()
-			req.Messages = nil
-			end, err := jsonscan.Array(body, at, func(at int) (int, error) {
-				end, err := jsonscan.Skip(body, at)
-				req.Messages = append(req.Messages, holdfast.Span{Start: at, End: end})
-				return end, err
-			})
-			req.List = holdfast.Span{Start: at, End: end}
-			return end, err
+			var err error
+			req.List, req.Messages, err = jsonscan.List(body, at)
+			return req.List.End, err
 		case string(key) == "tools" && at < len(body) && body[at] == '[':
-			req.ToolCount = 0
-			end, err := jsonscan.Array(body, at, func(at int) (int, error) {
-				req.ToolCount++
-				return jsonscan.Skip(body, at)
-			})
-			req.Tools = holdfast.Span{Start: at, End: end}
-			return end, err
+			var err error
+			req.Tools, req.ToolCount, err = jsonscan.Count(body, at)
+			return req.Tools.End, err
 		}
 		end, err := jsonscan.Skip(body, at)
 		if err != nil {

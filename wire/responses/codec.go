@@ -46,13 +46,9 @@ func (Codec) Scan(body []byte) (holdfast.Request, error) {
 			req.List = holdfast.Span{Start: at, End: end}
 			return end, err
 		case string(key) == "tools" && at < len(body) && body[at] == '[':
-			req.ToolCount = 0
-			end, err := jsonscan.Array(body, at, func(at int) (int, error) {
-				req.ToolCount++
-				return jsonscan.Skip(body, at)
-			})
-			req.Tools = holdfast.Span{Start: at, End: end}
-			return end, err
+			var err error
+			req.Tools, req.ToolCount, err = jsonscan.Count(body, at)
+			return req.Tools.End, err
 		}
 		end, err := jsonscan.Skip(body, at)
 		if err != nil {

@@ -166,6 +166,27 @@ func Array(b []byte, at int, visit func(at int) (int, error)) (int, error) {
 	}
 }
 
+// List returns where the array that starts at b[at] stands, and where each of
+// its elements does.
+func List(b []byte, at int) (list holdfast.Span, elements []holdfast.Span, err error) {
+	end, err := Array(b, at, func(at int) (int, error) {
+		end, err := Skip(b, at)
+		elements = append(elements, holdfast.Span{Start: at, End: end})
+		return end, err
+	})
+	return holdfast.Span{Start: at, End: end}, elements, err
+}
+
+// Count returns where the array that starts at b[at] stands, and how many
+// elements it has. It allocates nothing.
+func Count(b []byte, at int) (list holdfast.Span, n int, err error) {
+	end, err := Array(b, at, func(at int) (int, error) {
+		n++
+		return Skip(b, at)
+	})
+	return holdfast.Span{Start: at, End: end}, n, err
+}
+
 // Fields finds the named members of the object that starts at b[at], one span
 // for each name, and returns where the object ends. An absent member leaves its
 // span alone; of a repeated one the last counts. It allocates nothing.
@@ -187,11 +208,7 @@ func Fields(b []byte, at int, spans []holdfast.Span, names ...string) (int, erro
 // Elements returns the spans of the elements of the array that starts at
 // b[at]; nil when no well-formed array stands there.
 func Elements(b []byte, at int) (spans []holdfast.Span) {
-	_, err := Array(b, at, func(at int) (int, error) {
-		end, err := Skip(b, at)
-		spans = append(spans, holdfast.Span{Start: at, End: end})
-		return end, err
-	})
+	_, spans, err := List(b, at)
 	if err != nil {
 		return nil
 	}

@@ -100,6 +100,28 @@ func TestArrayVisitsElements(t *testing.T) {
 	}
 }
 
+func TestListAndCountTellWhereAnArrayStands(t *testing.T) {
+	for in, want := range map[string]int{` [] `: 0, ` [1, "a" ,[2]] , 3`: 3} {
+		end := strings.LastIndexByte(in, ']') + 1
+		place, elements, err := List([]byte(in), 1)
+		if place != (holdfast.Span{Start: 1, End: end}) || len(elements) != want || err != nil {
+			t.Errorf("%s: a list at %v of %d, %v; want it up to %d and %d", in, place, len(elements), err, end, want)
+		}
+		place, n, err := Count([]byte(in), 1)
+		if place != (holdfast.Span{Start: 1, End: end}) || n != want || err != nil {
+			t.Errorf("%s: counted at %v are %d, %v; want it up to %d and %d", in, place, n, err, end, want)
+		}
+	}
+	for _, in := range []string{``, `1`, `[1`, `[1}`} {
+		if _, _, err := List([]byte(in), 0); err == nil {
+			t.Errorf("%s was read as a list", in)
+		}
+		if _, _, err := Count([]byte(in), 0); err == nil {
+			t.Errorf("%s was counted", in)
+		}
+	}
+}
+
 func TestContainersRefuseMalformedInput(t *testing.T) {
 	for _, in := range []string{``, `1`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1]`, `{"a":}`} {
 		if _, err := Fields([]byte(in), 0, nil); err == nil {

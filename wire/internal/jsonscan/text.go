@@ -232,7 +232,7 @@ func char(b []byte) (r rune, n int) {
 	return utf8.RuneError, 1
 }
 
-// unit reads the escape \uXXXX that b starts with.
+// unit reads the escape that b starts with: \u and four hexadecimal digits.
 func unit(b []byte) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
