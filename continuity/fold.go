@@ -19,69 +19,59 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 		if !ok {
 			continue
 		}
+		if !keep.carries(carrier.Shape) {
+			continue
+		}
 		if call.Result != nil && carrier.Failed(call.Result.IsError, call.Result.Text) {
 			// A refused plan is an answer; every other failure is no call at all.
-			if carrier.Shape == agents.ExitPlan && keep.Plan && !agents.Refused(call.Result.Text) {
+			if carrier.Shape == agents.ExitPlan && !agents.Refused(call.Result.Text) {
 				rejectPlan(&c, call)
 			}
 			continue
 		}
 		switch carrier.Shape {
 		case agents.Snapshot:
-			if keep.Plan {
-				applySnapshot(&c, carrier, call)
-			}
+			applySnapshot(&c, carrier, call)
 		case agents.TaskCreate:
-			if keep.Plan {
-				createTask(&c, call)
-			}
+			createTask(&c, call)
 		case agents.TaskUpdate:
-			if keep.Plan {
-				updateTask(&c, call)
-			}
+			updateTask(&c, call)
 		case agents.PlanFile:
-			if keep.Plan {
-				proposeFile(&c, call)
-			}
+			proposeFile(&c, call)
 		case agents.TeamTask:
-			if keep.Plan {
-				teamTask(&c, call)
-			}
+			teamTask(&c, call)
 		case agents.Checklist:
-			if keep.Plan {
-				applyChecklist(&c, carrier, call)
-			}
+			applyChecklist(&c, carrier, call)
 		case agents.TaskList:
-			if keep.Plan {
-				listTasks(&c, call)
-			}
+			listTasks(&c, call)
 		case agents.ExitPlan:
-			if keep.Plan {
-				exitPlan(&c, call)
-			}
+			exitPlan(&c, call)
 		case agents.Proposed:
-			if keep.Plan {
-				propose(&c, string(call.Arguments))
-			}
+			propose(&c, string(call.Arguments))
 		case agents.Accepted:
-			if keep.Plan && c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
+			if c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
 				accept(&c, c.Proposal.Text)
 			}
 		case agents.Said:
-			if keep.UserWords {
-				addWords(&c, string(call.Arguments))
-			}
+			addWords(&c, string(call.Arguments))
 		case agents.Ask:
-			if keep.UserDecisions {
-				answerQuestions(&c, call)
-			}
+			answerQuestions(&c, call)
 		case agents.AskOne:
-			if keep.UserDecisions {
-				answerOne(&c, call)
-			}
+			answerOne(&c, call)
 		}
 	}
 	return Seal(c)
+}
+
+// carries reports whether what a shape of calls brings is preserved.
+func (k Preserve) carries(shape agents.Shape) bool {
+	switch shape {
+	case agents.Said:
+		return k.UserWords
+	case agents.Ask, agents.AskOne:
+		return k.UserDecisions
+	}
+	return k.Plan
 }
 
 // status maps a harness's state; gone is true for states that take a step out
