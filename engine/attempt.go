@@ -136,19 +136,29 @@ func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.V
 	if key.key == "" {
 		return e.findByContent(ctx, codec, in, v, marker)
 	}
-	s, err := e.enter(ctx, key)
+	s, err := e.enterFor(ctx, key, v)
 	if err != nil {
 		return nil, nil, err
-	}
-	s.usedAt = e.now()
-	if v.Kind == holdfast.Compaction {
-		s.drain(DrainTimeout)
 	}
 	h, err := s.read(e, codec, in, marker)
 	if err != nil {
 		return nil, nil, err
 	}
 	return s, h, nil
+}
+
+// enterFor enters a session for a request. A compaction sees what the answers
+// before it brought.
+func (e *Engine) enterFor(ctx context.Context, k sessionKey, v holdfast.Verdict) (*session, error) {
+	s, err := e.enter(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	s.usedAt = e.now()
+	if v.Kind == holdfast.Compaction {
+		s.drain(DrainTimeout)
+	}
+	return s, nil
 }
 
 // read reads a history through the session's memo. When it does not return one,

@@ -215,15 +215,8 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 		}
 	}
 	if ok {
-		s, err := e.enter(ctx, key)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.usedAt = e.now()
-		if v.Kind == holdfast.Compaction {
-			s.drain(DrainTimeout)
-		}
-		return s, h, nil
+		s, err := e.enterFor(ctx, key, v)
+		return s, h, err
 	}
 	s := newSession(sessionKey{in.Principal, v.Agent, contentPrefix + newID()})
 	s.usedAt = e.now()
