@@ -183,7 +183,7 @@ func (d *draft) write(c holdfast.Capsule) string {
 			fmt.Fprintf(&b, "%d later steps are not listed.\n", d.left)
 		}
 		if d.approved != "" {
-			fmt.Fprintf(&b, "\n### The plan as the user approved it\n%s\n", neutralise(d.approved))
+			fmt.Fprintf(&b, "\n### The plan as the user approved it\n%s\n", quoted(d.approved))
 		}
 		if len(d.removed) > 0 {
 			b.WriteString("\nTaken out of the plan:\n")
@@ -202,7 +202,7 @@ func (d *draft) write(c holdfast.Capsule) string {
 			fmt.Fprintf(&b, "The user said: %s\n", inline(p.Reason))
 		}
 		if p.Text != "" {
-			fmt.Fprintf(&b, "%s\n", neutralise(p.Text))
+			fmt.Fprintf(&b, "%s\n", quoted(p.Text))
 		}
 	}
 	if len(d.decisions) > 0 {
@@ -239,6 +239,12 @@ func (d *draft) note(b *strings.Builder) {
 // inline makes a text one line of the block.
 func inline(s string) string {
 	return neutralise(strings.Join(strings.Fields(s), " "))
+}
+
+// quoted makes a text that the model wrote a quotation, line by line: no line of
+// it can pass for one of the record's own headings or items.
+func quoted(s string) string {
+	return "> " + strings.ReplaceAll(neutralise(s), "\n", "\n> ")
 }
 
 // harnessTag finds tags that a harness cuts a summary by, and our own delimiter.

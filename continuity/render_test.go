@@ -54,7 +54,7 @@ Taken out of the plan:
 - rewrite in C
 
 ## Proposed plan, awaiting the user's answer
-1. drop table events
+> 1. drop table events
 
 ## Decisions of the user
 - Which db? -> sqlite
