@@ -110,5 +110,5 @@ func bounded(s string, max int) string {
 		for cut = max; cut > 0 && s[cut]&0xC0 == 0x80; cut-- {
 		}
 	}
-	return strings.TrimSpace(s[:cut]) + " […]"
+	return strings.TrimSpace(s[:cut]) + " " + cutMark
 }

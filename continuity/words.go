@@ -2,7 +2,6 @@ package continuity
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,6 +36,7 @@ func Words(text string) string {
 // cutBulk replaces fenced code of more than three lines, lines that no person
 // types in one go, and long runs of lines that are not prose.
 func cutBulk(text string) string {
+	repeats := shapes(text)
 	var out []string
 	var bulk []string
 	flush := func(always bool) {
@@ -70,7 +70,7 @@ func cutBulk(text string) string {
 		case len(line) > 700:
 			flush(false)
 			out = append(out, longLine(line))
-		case prose(line):
+		case prose(line) && repeats[shape(line)] < repeated:
 			flush(false)
 			out = append(out, line)
 		default:
@@ -82,6 +82,36 @@ func cutBulk(text string) string {
 	}
 	flush(false)
 	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
+// repeated is how often lines of one shape stand in what is pasted: a log, a
+// table, a listing. Nobody types the same sentence so often in one message.
+const repeated = 6
+
+// shapes counts the lines of a text by their shape.
+func shapes(text string) map[string]int {
+	count := map[string]int{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if s := shape(line); s != "" {
+			count[s]++
+		}
+	}
+	return count
+}
+
+// shape is a line without what changes from row to row: its numbers.
+func shape(line string) string {
+	var b strings.Builder
+	digits := false
+	for _, r := range strings.TrimSpace(line) {
+		if digit := unicode.IsDigit(r); !digit || !digits {
+			if digits = digit; digit {
+				r = '0'
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // longLine keeps the sentences of a long line when it is prose; a blob becomes
@@ -131,62 +161,4 @@ func size(ws []holdfast.UserWord) (n int) {
 		n += len(w.Text)
 	}
 	return n
-}
-
-// leastNeeded is the message that goes first: the oldest without anything
-// specific, else the oldest, never the first message and never the newest.
-func leastNeeded(ws []holdfast.UserWord) int {
-	for i := 1; i < len(ws)-1; i++ {
-		if !specific(ws[i].Text) {
-			return i
-		}
-	}
-	return min(1, len(ws)-1)
-}
-
-// exact finds what a later turn may need to the letter: numbers, paths, quoted
-// names, identifiers, versions.
-var exact = regexp.MustCompile("[0-9]|[/\\\\~][\\w.-]+|`[^`]+`|\"[^\"]+\"|\\b\\w+[._]\\w+\\b|\\b[a-z]+[A-Z]\\w*\\b|\\b[A-Z]{2,}\\b|--?[a-z]")
-
-// choice finds words by which people choose, forbid and prefer.
-var choice = regexp.MustCompile(`(?i)\b(use|not|don't|never|always|must|instead|prefer|rather|only|without|keep|avoid|decided?|choose|because|should|nicht|kein|keine|statt|immer|nie|nur|lieber|behalte|bitte)\b`)
-
-// specific reports whether a message holds a name, a number, a path or a choice.
-func specific(text string) bool {
-	return exact.MatchString(text) || choice.MatchString(text)
-}
-
-// chooseWords picks what fits into max tokens: the first message, the newest,
-// then those with something specific, newest first, then the others. The order
-// of the result is that of the session; left is how many do not fit.
-func chooseWords(ws []holdfast.UserWord, max int, estimate func(string) int) (kept []holdfast.UserWord, left int) {
-	if len(ws) == 0 {
-		return nil, 0
-	}
-	order := []int{0, len(ws) - 1}
-	for _, want := range []bool{true, false} {
-		for i := len(ws) - 2; i > 0; i-- {
-			if specific(ws[i].Text) == want {
-				order = append(order, i)
-			}
-		}
-	}
-	take := map[int]bool{}
-	used := 0
-	for _, i := range order {
-		if take[i] {
-			continue
-		}
-		n := estimate(ws[i].Text) + 4
-		if used+n <= max {
-			take[i] = true
-			used += n
-		}
-	}
-	for i, w := range ws {
-		if take[i] {
-			kept = append(kept, w)
-		}
-	}
-	return kept, len(ws) - len(kept)
 }

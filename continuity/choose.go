@@ -1,0 +1,245 @@
+package continuity
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// rank says how much a later turn may need a sentence of the user; the lowest
+// is needed most.
+type rank int
+
+const (
+	firm  rank = iota // an exact value, or a choice
+	named             // a file or a name
+	asked             // asked, or quoted: no word on how it shall be
+	loose             // nothing that could be told apart
+	ranks
+)
+
+// valueIn finds what has to be kept to the letter: numbers, code, quoted names,
+// options, constants.
+var valueIn = regexp.MustCompile("[0-9]|`[^`]+`|\"[^\"]+\"|\\b[A-Z]{2,}[A-Z_]*\\b|(?:^|\\s)--?[a-z]")
+
+// pathIn finds files and directories, whose digits are no value of their own.
+var pathIn = regexp.MustCompile(`\S*\w[/\\]\w\S*\.\w+|\S*\w[/\\]\w+[/\\]\S*`)
+
+// nameIn finds identifiers and file names.
+var nameIn = regexp.MustCompile(`[/\\~][\w.-]+|\b\w+[._]\w+\b|\b[a-z]+[A-Z]\w*\b`)
+
+// choiceIn finds words by which people choose, forbid and prefer.
+var choiceIn = regexp.MustCompile(`(?i)\b(use|not|no|don't|doesn't|never|always|must|mustn't|instead|prefer|rather|only|without|keep|avoid|decided?|choose|because|should|forget|take|` +
+	`nicht|kein|keine|keinen|statt|stattdessen|immer|nie|nur|lieber|behalte|bitte|nimm|nehmen|vergiss|darf|dürfen|muss|müssen|weil|mag)\b`)
+
+// rankOf ranks one sentence.
+func rankOf(sentence string, quoted bool) rank {
+	switch {
+	case quoted || strings.HasSuffix(strings.TrimSpace(sentence), "?"):
+		return asked
+	case valueIn.MatchString(pathIn.ReplaceAllString(sentence, " ")) || choiceIn.MatchString(sentence):
+		return firm
+	case pathIn.MatchString(sentence) || nameIn.MatchString(sentence):
+		return named
+	}
+	return loose
+}
+
+// sentence is a piece of a message: pieces in a row are the message.
+type sentence struct {
+	text string // with the white space that follows
+	rank rank
+}
+
+// sentencesOf cuts a message behind each end of a sentence and of a line. What
+// stands in a fence or behind a quotation mark of mails is quoted.
+func sentencesOf(message string) (all []sentence) {
+	fence := false
+	for line := range strings.Lines(message) {
+		trimmed := strings.TrimSpace(line)
+		mark := strings.HasPrefix(trimmed, "```")
+		quoted := fence || mark || strings.HasPrefix(trimmed, ">")
+		if mark {
+			fence = !fence
+		}
+		if quoted {
+			all = append(all, sentence{line, rankOf(line, true)})
+			continue
+		}
+		for line != "" {
+			n := endOfSentence(line)
+			all = append(all, sentence{line[:n], rankOf(line[:n], false)})
+			line = line[n:]
+		}
+	}
+	return all
+}
+
+// endOfSentence is where the next sentence begins: behind a full stop, question
+// or exclamation mark, white space, and before anything but a small letter.
+func endOfSentence(line string) int {
+	for i := 0; i < len(line); {
+		r, size := utf8.DecodeRuneInString(line[i:])
+		i += size
+		switch r {
+		case '。', '！', '？':
+			return i
+		case '.', '!', '?':
+			rest := strings.TrimLeft(line[i:], " \t")
+			next, _ := utf8.DecodeRuneInString(rest)
+			if len(rest) < len(line)-i && rest != "" && !unicode.IsLower(next) {
+				return len(line) - len(rest)
+			}
+		}
+	}
+	return len(line)
+}
+
+// rankOfMessage is that of its most needed sentence.
+func rankOfMessage(text string) rank {
+	best := ranks
+	for _, s := range sentencesOf(text) {
+		best = min(best, s.rank)
+	}
+	return best
+}
+
+// leastNeeded is the message that goes first: the oldest of the highest rank,
+// never the first message and never the newest.
+func leastNeeded(ws []holdfast.UserWord) int {
+	worst, at := rank(-1), min(1, len(ws)-1)
+	for i := 1; i < len(ws)-1; i++ {
+		if r := rankOfMessage(ws[i].Text); r > worst {
+			worst, at = r, i
+		}
+	}
+	return at
+}
+
+// cutMark stands where a part of a message was left out.
+const cutMark = "[…]"
+
+// chooser fills a budget with sentences.
+type chooser struct {
+	messages [][]sentence
+	taken    [][]bool
+	estimate func(string) int
+	left     int // tokens
+}
+
+// chooseWords picks what fits into max tokens. When all does not fit, messages
+// are cut to the sentences that are needed most: the first message and the
+// newest get up to a quarter each, then the sentences of each rank go in, newest
+// first, so that no word is kept without the later one that may override it.
+// The order of the result is that of the session; left is the number of messages
+// of which nothing is shown.
+func chooseWords(ws []holdfast.UserWord, max int, estimate func(string) int) (kept []holdfast.UserWord, left int) {
+	c := chooser{estimate: estimate, left: max}
+	total := 0
+	for _, w := range ws {
+		total += estimate(w.Text) + itemTokens
+		s := sentencesOf(w.Text)
+		c.messages, c.taken = append(c.messages, s), append(c.taken, make([]bool, len(s)))
+	}
+	if total <= max {
+		return ws, 0
+	}
+	last := len(ws) - 1
+	c.fill(last, max/4)
+	if last > 0 {
+		c.fill(0, max/4)
+	}
+	for r := range ranks {
+		if !c.rank(r, max/4) {
+			break
+		}
+	}
+	for i, w := range ws {
+		if text := c.text(i); text != "" {
+			w.Text = text
+			kept = append(kept, w)
+		}
+	}
+	return kept, len(ws) - len(kept)
+}
+
+// itemTokens is what a message costs beside its text, cutTokens a mark where
+// something was left out.
+const (
+	itemTokens = 4
+	cutTokens  = 4
+)
+
+// take takes a sentence if it fits into a room.
+func (c *chooser) take(i, k, room int) (cost int, ok bool) {
+	if c.taken[i][k] {
+		return 0, true
+	}
+	cost = c.estimate(c.messages[i][k].text)
+	if !slices.Contains(c.taken[i], true) {
+		cost += itemTokens + cutTokens
+	}
+	if cost > min(room, c.left) {
+		return 0, false
+	}
+	c.taken[i][k] = true
+	c.left -= cost
+	return cost, true
+}
+
+// fill takes the sentences of one message by their rank, as far as a room goes.
+func (c *chooser) fill(i, room int) {
+	for r := range ranks {
+		for k, s := range c.messages[i] {
+			if s.rank == r {
+				cost, _ := c.take(i, k, room)
+				room -= cost
+			}
+		}
+	}
+}
+
+// rank takes the sentences of a rank, newest message first, and reports whether
+// all that are not too long by themselves fitted.
+func (c *chooser) rank(r rank, most int) bool {
+	for i := range slices.Backward(c.messages) {
+		for k, s := range c.messages[i] {
+			if s.rank != r || c.estimate(s.text) > most {
+				continue
+			}
+			if _, ok := c.take(i, k, c.left); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// text is what was taken of a message; marks stand for what was not.
+func (c *chooser) text(i int) string {
+	var b strings.Builder
+	gap := false
+	for k, s := range c.messages[i] {
+		if !c.taken[i][k] {
+			gap = gap || strings.TrimSpace(s.text) != ""
+			continue
+		}
+		if gap {
+			b.WriteString(cutMark + " ")
+			gap = false
+		}
+		b.WriteString(s.text)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	text := strings.TrimSpace(b.String())
+	if gap {
+		text += " " + cutMark
+	}
+	return text
+}
