@@ -15,21 +15,38 @@ import (
 )
 
 // Agent is a scripted coding agent: it keeps a history as the real one does and
-// sends all of it with every request. Not for concurrent use.
+// sends all of it with every request. Not for concurrent use; two forks may be
+// used at once.
 type Agent interface {
 	// Prompt sends a text of the user and goes on until the model calls no more
-	// tools.
+	// tools, or the person sends a question or a plan away without a word.
 	Prompt(ctx context.Context, text string) error
 	// Compact asks for a summary and goes on with what came back. It fails
 	// before the first Prompt.
 	Compact(ctx context.Context) error
+	// CompactIn makes the next Prompt compact in the middle of its turn, behind
+	// its n-th round of tool results (from 1), as the agent does by itself when
+	// the window is full. A turn with fewer rounds does not compact. An agent
+	// that never compacts in mid-turn (pi) does it when the turn has ended. The
+	// Prompt fails when there is nothing before a turn that the agent keeps.
+	CompactIn(round int)
+	// Fork returns a session that goes on from the same history, with the new ids
+	// that the agent's own fork gives, made from the seed. Agents without an id
+	// show nothing of it. They share nothing from then on.
+	Fork(seed string) Agent
+	// Subagent returns an agent that this one has started: a history of its own
+	// in the same session, marked as the real one marks it. It is nil where the
+	// wire shows nothing of it.
+	Subagent(id string) Agent
+	// Enter puts the agent into a world. Forks and subagents start in the same one.
+	Enter(w World)
 }
 
 var errNothing = errors.New("there is no conversation to compact yet")
 
 // maxRounds bounds the tool calls of one turn, so that a script without an end
 // fails instead of running on.
-const maxRounds = 20
+const maxRounds = 64
 
 // answer is what an agent reads from a stream.
 type answer struct {

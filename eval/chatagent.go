@@ -10,9 +10,10 @@ import (
 
 // chatForm is how an agent writes messages of Chat Completions.
 type chatForm struct {
-	userParts, toolParts bool // texts stand in a list of parts, not bare
-	silent               any  // the content of an answer that is calls alone
-	contentFirst         bool // a tool's content stands before the id of its call
+	user         func(m message) any // the content of a text in the user's role
+	toolParts    bool                // a tool's text stands in a list of parts, not bare
+	silent       any                 // the content of an answer that is calls alone
+	contentFirst bool                // a tool's content stands before the id of its call
 }
 
 func (f chatForm) messages(history []message) []object {
@@ -20,7 +21,7 @@ func (f chatForm) messages(history []message) []object {
 	for _, m := range history {
 		switch m.role {
 		case "user":
-			out = append(out, object{{"role", "user"}, {"content", bareOrPart(m.text, f.userParts)}})
+			out = append(out, object{{"role", "user"}, {"content", f.user(m)}})
 		case "tool":
 			it := object{{"role", "tool"}, {"tool_call_id", m.call.ID}, {"content", bareOrPart(m.text, f.toolParts)}}
 			if f.contentFirst {

@@ -8,7 +8,9 @@ import (
 )
 
 // Cline is a scripted cline 3.0.65 with team tasks. It sends no id of any kind.
-// Its requests have the captured wire form; the long prompt texts are replaced.
+// Its requests have the captured wire form; the long prompt texts are replaced. A
+// notice stands in the text of the user, before the words. A question without an
+// answer was not captured: its result is empty here.
 type Cline struct {
 	dialogue
 	client *http.Client
@@ -17,23 +19,39 @@ type Cline struct {
 }
 
 // clineForm: texts are bare.
-var clineForm = chatForm{}
+var clineForm = chatForm{user: func(m message) any {
+	if m.notice == "" {
+		return m.text
+	}
+	return "<mode_notice>" + m.notice + "</mode_notice>\n" + m.text
+}}
 
 // NewCline returns a session that talks to the base URL.
 func NewCline(client *http.Client, base string) *Cline {
 	a := &Cline{client: client, url: base + "/v1/chat/completions"}
-	a.dialogue = dialogue{agent: "cline", send: a.turn, run: a.tool}
+	a.dialogue = dialogue{agent: "cline", self: a}
 	return a
 }
 
-// Compact implements Agent. The history goes in words, and the summary takes the
-// place of all but the newest turn and the answer before it.
-func (a *Cline) Compact(ctx context.Context) error {
-	old, kept, err := a.split()
+// Fork implements Agent. Nothing on the wire tells of it.
+func (a *Cline) Fork(string) Agent {
+	b := *a
+	b.branch(&b)
+	return &b
+}
+
+// Subagent implements Agent: only the prompt texts are other ones.
+func (a *Cline) Subagent(string) Agent { return nil }
+
+// condense implements speaker. The history goes in words, and the summary takes
+// the place of all but the newest turn, and between two turns the answer before
+// it.
+func (a *Cline) condense(ctx context.Context, middle bool) error {
+	old, kept, err := a.split(middle)
 	if err != nil {
 		return err
 	}
-	if n := len(old) - 1; len(kept) > 0 && n > 0 {
+	if n := len(old) - 1; !middle && len(kept) > 0 && n > 0 {
 		old, kept = old[:n], append(old[n:n+1:n+1], kept...)
 	}
 	ask := clineMark + " " + filler("What to write", 3) + "\n"
@@ -52,29 +70,33 @@ func (a *Cline) Compact(ctx context.Context) error {
 	return nil
 }
 
-// tool does what a call asks and returns its result.
-func (a *Cline) tool(c Call) string {
+// tool implements speaker.
+func (a *Cline) tool(c Call) result {
 	var args struct {
-		Action string `json:"action"`
-		TaskID string `json:"taskId"`
+		Action   string `json:"action"`
+		TaskID   string `json:"taskId"`
+		Question string `json:"question"`
 	}
 	_ = json.Unmarshal(c.Args, &args) // a call with other arguments has none of these
-	if c.Name != "team_task" {
-		return string(encode([]object{{{"query", "go test ./..."}, {"result", filler("Output of "+c.Name, 8)}, {"success", true}}}))
+	switch c.Name {
+	case "team_task":
+		task := object{{"action", args.Action}, {"taskId", args.TaskID}, {"status", "completed"}}
+		switch args.Action {
+		case "create":
+			a.tasks++
+			task[1].value, task[2].value = fmt.Sprintf("task_%04d", a.tasks), "pending"
+		case "claim":
+			task[2].value = "in_progress"
+			task = append(task, member{"nextStep", "Task is now in_progress."})
+		}
+		return result{text: string(encode(task))}
+	case "ask_question":
+		return result{text: a.world.answer(args.Question)}
 	}
-	result := object{{"action", args.Action}, {"taskId", args.TaskID}, {"status", "completed"}}
-	switch args.Action {
-	case "create":
-		a.tasks++
-		result[1].value, result[2].value = fmt.Sprintf("task_%04d", a.tasks), "pending"
-	case "claim":
-		result[2].value = "in_progress"
-		result = append(result, member{"nextStep", "Task is now in_progress."})
-	}
-	return string(encode(result))
+	return result{text: string(encode([]object{{{"query", "go test ./..."}, {"result", a.world.output(c, 8)}, {"success", true}}}))}
 }
 
-// turn sends the history.
+// turn implements speaker.
 func (a *Cline) turn(ctx context.Context, history []message) (answer, error) {
 	messages := []object{chatSystem("You are Cline, an AI coding agent.\n\n" + filler("How to work", 40))}
 	if a.summary != "" {

@@ -5,7 +5,10 @@
 //     request, and answers from a [Script].
 //   - [ClaudeCode], [Codex], [OpenCode], [QwenCode], [GeminiCLI], [Pi] and [Cline]
 //     keep a history and send it in the wire form that was captured from the real
-//     agents, compaction and what follows included.
+//     agents, compaction and what follows included. They fork, start subagents,
+//     and meet a [World]: the person who is asked, and the tools.
+//   - [Manner] is what sets one agent apart: how it states a plan, asks, and shows
+//     a plan to the user. [Manners] lists all captured forms.
 //   - [Judge] says of one request whether a plan is there: every open step, in
 //     order, with its status, in one copy. [JudgeEpochs] does so for a session.
 //   - [Scenario] ties the three together: a session of several compactions. It

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
 // GeminiCLI is a scripted gemini-cli 0.61.0 that is started anew for each
 // prompt. It sends no id of any kind. Its requests have the captured wire form;
-// the long prompt texts are replaced.
+// the long prompt texts are replaced. It never puts a notice before a prompt.
 type GeminiCLI struct {
 	dialogue
 	client *http.Client
@@ -21,9 +22,19 @@ type GeminiCLI struct {
 // NewGeminiCLI returns a session that talks to the base URL.
 func NewGeminiCLI(client *http.Client, base string) *GeminiCLI {
 	a := &GeminiCLI{client: client, model: base + "/v1beta/models/gemini-2.5-pro"}
-	a.dialogue = dialogue{agent: "gemini-cli", send: a.turn, run: a.tool}
+	a.dialogue = dialogue{agent: "gemini-cli", self: a}
 	return a
 }
+
+// Fork implements Agent. Nothing on the wire tells of it.
+func (a *GeminiCLI) Fork(string) Agent {
+	b := *a
+	b.branch(&b)
+	return &b
+}
+
+// Subagent implements Agent: only the prompt texts are other ones.
+func (a *GeminiCLI) Subagent(string) Agent { return nil }
 
 // Prompt implements Agent. The process before has ended: what is read back has
 // lost the signatures of its calls, and every result once more than before.
@@ -37,11 +48,11 @@ func (a *GeminiCLI) Prompt(ctx context.Context, text string) error {
 	return a.dialogue.Prompt(ctx, text)
 }
 
-// Compact implements Agent. It asks twice, the second time with the first answer
-// in the history, and uses the second. It fails when the new history would be
-// larger than the old one.
-func (a *GeminiCLI) Compact(ctx context.Context) error {
-	old, kept, err := a.split()
+// condense implements speaker. It asks twice, the second time with the first
+// answer in the history, and uses the second. It fails when the new history would
+// be larger than the old one.
+func (a *GeminiCLI) condense(ctx context.Context, middle bool) error {
+	old, kept, err := a.split(middle)
 	if err != nil {
 		return err
 	}
@@ -148,30 +159,52 @@ func geminiContent(role string, parts ...object) object {
 	return object{{"parts", parts}, {"role", role}}
 }
 
-// tool does what a call asks and returns its result.
-func (a *GeminiCLI) tool(c Call) string {
+// tool implements speaker. A question or a plan that is sent away without a word
+// is gone from the history, with all of its turn.
+func (a *GeminiCLI) tool(c Call) result {
 	var args struct {
-		Todos []struct {
+		Path    string `json:"file_path"`
+		Content string `json:"content"`
+		Todos   []struct {
 			Description string `json:"description"`
 			Status      string `json:"status"`
 		} `json:"todos"`
 	}
 	_ = json.Unmarshal(c.Args, &args) // a call with other arguments has none of these
-	if c.Name != "write_todos" {
-		return "<untrusted_context>\nOutput: " + filler("Output of "+c.Name, 16) + "</untrusted_context>"
+	switch c.Name {
+	case "write_todos":
+		var b strings.Builder
+		b.WriteString("Successfully updated the todo list. The current list is now:")
+		for i, t := range args.Todos {
+			fmt.Fprintf(&b, "\n%d. [%s] %s", i+1, t.Status, t.Description)
+		}
+		return result{text: b.String()}
+	case "ask_user":
+		questions, ok := a.world.ask(c)
+		var answers object
+		for i, q := range questions {
+			answers = append(answers, member{strconv.Itoa(i), q.answer})
+		}
+		return result{text: string(encode(object{{"answers", answers}})), withdrawn: !ok}
+	case "exit_plan_mode":
+		ok, words := a.world.approve(a.plan.text)
+		if !ok {
+			return result{text: "Plan rejected. User feedback: " + words + "\n\nThe plan is stored at: " + a.plan.path + "\nRevise the plan based on the feedback.", withdrawn: words == ""}
+		}
+		return result{text: "Plan approved. Switching to Auto-Edit mode.\n\nThe approved implementation plan is stored at: " + a.plan.path}
+	case "write_file":
+		if _, ok := a.write(args.Path, args.Content); ok {
+			return result{text: "Successfully created and wrote to new file: " + args.Path + ". Here is the updated code:\n" + args.Content}
+		}
 	}
-	var b strings.Builder
-	b.WriteString("Successfully updated the todo list. The current list is now:")
-	for i, t := range args.Todos {
-		fmt.Fprintf(&b, "\n%d. [%s] %s", i+1, t.Status, t.Description)
-	}
-	return b.String()
+	return result{text: "<untrusted_context>\nOutput: " + a.world.output(c, 16) + "</untrusted_context>"}
 }
 
-// turn sends the history.
+// turn implements speaker. The real agent offers ask_user only in a terminal and
+// exit_plan_mode only while it plans.
 func (a *GeminiCLI) turn(ctx context.Context, history []message) (answer, error) {
 	var declarations []object
-	for name := range strings.FieldsSeq("update_topic list_directory read_file grep_search glob replace write_file run_shell_command write_todos") {
+	for name := range strings.FieldsSeq("update_topic list_directory read_file grep_search glob replace write_file run_shell_command ask_user exit_plan_mode write_todos") {
 		declarations = append(declarations, object{{"name", name}, {"description", filler(name, 2)}, {"parametersJsonSchema", object{{"type", "object"}}}})
 	}
 	body := object{

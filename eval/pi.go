@@ -8,7 +8,7 @@ import (
 
 // Pi is a scripted pi 0.74.2. It has no plan tool: what a compaction can lose is
 // the words of the user. Its requests have the captured wire form; the long
-// prompt texts are replaced.
+// prompt texts are replaced. It never puts a notice before a prompt.
 type Pi struct {
 	dialogue
 	client    *http.Client
@@ -18,20 +18,33 @@ type Pi struct {
 }
 
 // piForm: the user's texts stand in lists of parts.
-var piForm = chatForm{userParts: true, contentFirst: true}
+var piForm = chatForm{contentFirst: true, user: func(m message) any { return []object{textBlock(m.text)} }}
 
 // NewPi returns a session that talks to the base URL in the Responses protocol,
 // where turns carry the session's id, or in Chat Completions, where nothing does.
 func NewPi(client *http.Client, base, seed string, responses bool) *Pi {
 	a := &Pi{client: client, base: base, session: derive("pi", seed), responses: responses}
-	a.dialogue = dialogue{agent: "pi", send: a.turn, run: func(c Call) string { return filler("Output of "+c.Name, 8) }}
+	a.dialogue = dialogue{agent: "pi", self: a, late: true}
 	return a
 }
 
-// Compact implements Agent. The request for the summary carries no id, and the
-// history in words. The summary takes the place of all but the newest turn.
-func (a *Pi) Compact(ctx context.Context) error {
-	old, kept, err := a.split()
+// Fork implements Agent. Nothing on the wire tells of it.
+func (a *Pi) Fork(string) Agent {
+	b := *a
+	b.branch(&b)
+	return &b
+}
+
+// Subagent implements Agent: pi has none.
+func (a *Pi) Subagent(string) Agent { return nil }
+
+// tool implements speaker.
+func (a *Pi) tool(c Call) result { return result{text: a.world.output(c, 8)} }
+
+// condense implements speaker. The request for the summary carries no id, and
+// the history in words. The summary takes the place of all but the newest turn.
+func (a *Pi) condense(ctx context.Context, middle bool) error {
+	old, kept, err := a.split(middle)
 	if err != nil {
 		return err
 	}
@@ -50,7 +63,7 @@ func (a *Pi) Compact(ctx context.Context) error {
 	return nil
 }
 
-// turn sends the history.
+// turn implements speaker.
 func (a *Pi) turn(ctx context.Context, history []message) (answer, error) {
 	if a.summary != "" {
 		history = append([]message{{role: "user", text: "The conversation history before this point was compacted into the following summary:\n\n" +

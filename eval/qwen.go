@@ -7,15 +7,22 @@ import (
 )
 
 // QwenCode is a scripted qwen-code 0.15.10. It sends no id of any kind. Its
-// requests have the captured wire form; the long prompt texts are replaced.
+// requests have the captured wire form; the long prompt texts are replaced. A
+// notice is a reminder in the message of the user, before the words.
 type QwenCode struct {
 	dialogue
 	client *http.Client
 	url    string
+	bare   bool // the setup does not stand before the summary
 }
 
 // qwenForm: all texts but the model's stand in lists of parts.
-var qwenForm = chatForm{userParts: true, toolParts: true}
+var qwenForm = chatForm{toolParts: true, user: func(m message) any {
+	if m.notice == "" {
+		return []object{textBlock(m.text)}
+	}
+	return []object{reminder(m.notice), textBlock(m.text)}
+}}
 
 // thanks is what qwen-code and gemini-cli put into the model's mouth behind a
 // summary.
@@ -24,14 +31,31 @@ const thanks = "Got it. Thanks for the additional context!"
 // NewQwenCode returns a session that talks to the base URL.
 func NewQwenCode(client *http.Client, base string) *QwenCode {
 	a := &QwenCode{client: client, url: base + "/v1/chat/completions"}
-	a.dialogue = dialogue{agent: "qwen-code", send: a.turn, run: a.tool}
+	a.dialogue = dialogue{agent: "qwen-code", self: a}
 	return a
 }
 
-// Compact implements Agent. The bare summary takes the place of all but the
-// newest turn. The request for it is not streamed.
-func (a *QwenCode) Compact(ctx context.Context) error {
-	old, kept, err := a.split()
+// Prompt implements Agent.
+func (a *QwenCode) Prompt(ctx context.Context, text string) error {
+	a.bare = false // each prompt sets up anew
+	return a.dialogue.Prompt(ctx, text)
+}
+
+// Fork implements Agent. Nothing on the wire tells of it.
+func (a *QwenCode) Fork(string) Agent {
+	b := *a
+	b.branch(&b)
+	return &b
+}
+
+// Subagent implements Agent: only the prompt texts are other ones.
+func (a *QwenCode) Subagent(string) Agent { return nil }
+
+// condense implements speaker. The bare summary takes the place of all but the
+// newest turn; in the middle of that turn, of the setup too. The request for it
+// is not streamed.
+func (a *QwenCode) condense(ctx context.Context, middle bool) error {
+	old, kept, err := a.split(middle)
 	if err != nil {
 		return err
 	}
@@ -46,15 +70,19 @@ func (a *QwenCode) Compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.summary, a.history = summary, kept
+	a.summary, a.history, a.bare = summary, kept, middle
 	return nil
 }
 
 // whole is the history behind the setup and the summary.
 func (a *QwenCode) whole(history []message) []message {
-	out := []message{
-		{role: "user", text: "This is the Qwen Code. We are setting up the context for our chat.\n" + filler("Folder", 2)},
-		{role: "assistant", text: "Got it. Thanks for the context!"},
+	var out []message
+	if !a.bare {
+		out = append(
+			out,
+			message{role: "user", text: "This is the Qwen Code. We are setting up the context for our chat.\n" + filler("Folder", 2)},
+			message{role: "assistant", text: "Got it. Thanks for the context!"},
+		)
 	}
 	if a.summary != "" {
 		out = append(out, message{role: "user", text: a.summary}, message{role: "assistant", text: thanks})
@@ -62,20 +90,39 @@ func (a *QwenCode) whole(history []message) []message {
 	return append(out, history...)
 }
 
-// tool does what a call asks and returns its result.
-func (a *QwenCode) tool(c Call) string {
+// tool implements speaker.
+func (a *QwenCode) tool(c Call) result {
+	const cancelled = "[Operation Cancelled] Reason: User did not allow tool call"
 	var args struct {
 		Todos json.RawMessage `json:"todos"`
+		Plan  string          `json:"plan"`
 	}
 	_ = json.Unmarshal(c.Args, &args) // a call with other arguments has none of these
-	if c.Name != "todo_write" {
-		return "Command: go test ./...\nDirectory: (root)\nOutput: " + filler("Output of "+c.Name, 8) + "Exit Code: 0"
+	switch c.Name {
+	case "todo_write":
+		return result{text: "Todos have been modified successfully. Go on with them.\n\n<system-reminder>\nYour todo list has changed: \n\n" +
+			string(args.Todos) + ".\n</system-reminder>"}
+	case "ask_user_question":
+		questions, ok := a.world.ask(c)
+		if !ok {
+			return result{text: cancelled, failed: true, ends: true}
+		}
+		text := "User has provided the following answers:\n"
+		for _, q := range questions {
+			text += "\n**" + q.Header + "**: " + q.answer
+		}
+		return result{text: text}
+	case "exit_plan_mode":
+		if ok, words := a.world.approve(args.Plan); !ok {
+			return refused(cancelled, words)
+		}
+		return result{text: "User has approved your plan. You can now start coding."}
 	}
-	return "Todos have been modified successfully. Go on with them.\n\n<system-reminder>\nYour todo list has changed: \n\n" +
-		string(args.Todos) + ".\n</system-reminder>"
+	return result{text: "Command: go test ./...\nDirectory: (root)\nOutput: " + a.world.output(c, 8) + "Exit Code: 0"}
 }
 
-// turn sends the history.
+// turn implements speaker. The real agent offers ask_user_question and
+// exit_plan_mode only in a terminal.
 func (a *QwenCode) turn(ctx context.Context, history []message) (answer, error) {
 	body := object{
 		{"model", "qwen3-coder-plus"},

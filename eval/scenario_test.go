@@ -195,7 +195,7 @@ func TestTheRequestsHaveTheCapturedForm(t *testing.T) {
 			}},
 		},
 		"claude-code 2.1.332": {
-			{0, []string{`now available via ToolSearch.\nTaskCreate\n`, `"tools":[{"name":"Agent",`}},
+			{0, []string{`now available via ToolSearch.\nExitPlanMode\nTaskCreate\n`, `"tools":[{"name":"Agent",`}},
 			{1, []string{`created successfully: Switch the nightly import to the new reader\n\n<system-reminder>\n<total_tokens>`}},
 		},
 		"codex 0.171.0, local": {
@@ -302,6 +302,7 @@ func TestAScriptWithoutEndIsAnError(t *testing.T) {
 	loop := func(int, eval.Request) eval.Reply { return eval.Reply{Calls: []eval.Call{{Name: "Bash"}}} }
 	base := serve(t, eval.NewUpstream(eval.Config{Turn: loop}))
 	for _, agent := range everyAgent(func() string { return base }) {
+		agent.Enter(eval.World{Output: func(eval.Call) string { return "short" }})
 		if err := agent.Prompt(t.Context(), "Go."); err == nil || !strings.Contains(err.Error(), "without end") {
 			t.Errorf("%T: got %v", agent, err)
 		}
