@@ -322,3 +322,23 @@ func Quotes(prompt string) (pieces []Quoted) {
 	flush(len(body))
 	return pieces
 }
+
+// QuotedResult finds, in a prompt that holds a history in words, what a call
+// returned that went out with these arguments: the newest such call. Only
+// opencode writes the arguments out as they were.
+func QuotedResult(prompt, tool, args string) (result string, ok bool) {
+	const before, behind = "\n[Assistant tool call]: ", "\n[Tool result]: "
+	if end := strings.LastIndex(prompt, "</conversation>"); end >= 0 {
+		prompt = prompt[:end]
+	}
+	call := before + tool + "(" + args + ")" + behind
+	at := strings.LastIndex(prompt, call)
+	if at < 0 {
+		return "", false
+	}
+	result = prompt[at+len(call):]
+	for _, next := range []string{before, "\n\n[Assistant]: ", "\n\n[User]: "} {
+		result, _, _ = strings.Cut(result, next)
+	}
+	return strings.TrimSpace(result), true
+}

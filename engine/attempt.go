@@ -93,8 +93,19 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.metrics.unlinked.WithLabelValues(unlinkedBy(err)).Inc()
 		return a
 	}
-	defer s.mu.Unlock()
+	defer func() {
+		if s != nil {
+			s.mu.Unlock()
+		}
+	}()
 	h.adopt(func(d holdfast.Digest) bool { return s.relayed[d] })
+	if v.Kind == holdfast.Compaction || !s.opened(h.summary) {
+		if s, err = e.catchUp(ctx, s); err != nil {
+			e.log.Warn("session not read again, request passes unlinked", "code", holdfast.CodeOf(err))
+			e.metrics.unlinked.WithLabelValues("store").Inc()
+			return a
+		}
+	}
 	l, err := e.link(ctx, s, v, h)
 	if err != nil {
 		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
@@ -192,6 +203,11 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 			ep.add(a)
 		}
 	}
+	if !compaction {
+		for _, d := range h.said {
+			ep.said[d] = true
+		}
+	}
 	var news []placedCall
 	for _, call := range h.callsOf(h.anchors) {
 		if call.Result == nil || b.done[call.ID] {
@@ -206,6 +222,15 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 			continue // folded before this process read the branch
 		}
 		news = append(news, call)
+	}
+	for _, call := range b.asked {
+		// A history in words holds no calls, but what those of the newest answer
+		// returned is nowhere else.
+		if text, ok := agents.QuotedResult(h.prompt, call.Tool, string(call.Arguments)); ok && !b.done[call.ID] {
+			b.done[call.ID] = true
+			call.Result = &holdfast.ToolResult{CallID: call.ID, Text: text}
+			news = append(news, placedCall{Call: call, seq: l.next - 1})
+		}
 	}
 	e.foldAll(b, news, base, now)
 	if len(h.anchors) > l.next && !compaction {
@@ -450,6 +475,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			}
 		}
 	}
+	a.b.asked = calls
 	if c := continuity.Fold(a.b.confirmed, calls, e.cfg.Preserve); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)

@@ -26,6 +26,9 @@ type content struct {
 	memo  memo
 	index map[indexKey][]sessionKey
 	known map[sessionKey][]indexKey // what to forget with a session
+	// fresh are sessions whose first answer is under way, by the newest anchor of
+	// what they began with: the same request again is not another session.
+	fresh map[indexKey]*session
 }
 
 // indexKey is something relayed, within a principal.
@@ -39,7 +42,7 @@ type indexKey struct {
 const maxIndexed = 20_000
 
 func newContent() content {
-	return content{memo: newMemo(), index: map[indexKey][]sessionKey{}, known: map[sessionKey][]indexKey{}}
+	return content{memo: newMemo(), index: map[indexKey][]sessionKey{}, known: map[sessionKey][]indexKey{}, fresh: map[indexKey]*session{}}
 }
 
 // add indexes digests for a session. c.mu is held.
@@ -94,6 +97,9 @@ func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer
 			}
 		}
 	}
+	if s.unsettled && (found && ans.Complete || s.attempts == 0) {
+		delete(c.fresh, s.began)
+	}
 	c.mu.Unlock()
 	switch {
 	case !s.unsettled:
@@ -128,6 +134,11 @@ func (c *content) summarised(k sessionKey, summary holdfast.Digest, block string
 func (c *content) forget(k sessionKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for began, s := range c.fresh {
+		if s.key == k {
+			delete(c.fresh, began)
+		}
+	}
 	for _, at := range c.known[k] {
 		var left []sessionKey
 		for _, other := range c.index[at] {
@@ -218,16 +229,42 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 		s, err := e.enterFor(ctx, key, v)
 		return s, h, err
 	}
-	s := newSession(sessionKey{in.Principal, v.Agent, contentPrefix + newID()})
+	return e.beginByContent(in.Principal, v.Agent, h), h, nil
+}
+
+// beginByContent returns the session that begins with a history, locked: one
+// that waits for the answer to this very history, or a new one.
+func (e *Engine) beginByContent(p holdfast.Principal, agent string, h *history) *session {
+	began := indexKey{principal: p}
+	if n := len(h.anchors); n > 0 {
+		began.digest = holdfast.DigestOf(agent, h.anchors[n-1].digest.String())
+		e.content.mu.Lock()
+		s := e.content.fresh[began]
+		e.content.mu.Unlock()
+		if s != nil {
+			s.mu.Lock()
+			if !s.dead && s.unsettled {
+				s.usedAt = e.now()
+				return s
+			}
+			s.mu.Unlock()
+		}
+	}
+	s := newSession(sessionKey{p, agent, contentPrefix + newID()})
 	s.usedAt = e.now()
 	s.row = e.newRow(s.key)
-	s.loaded, s.unsettled = true, true
+	s.loaded, s.unsettled, s.began = true, true, began
 	s.mu.Lock()
 	e.mu.Lock()
 	e.evictOldest()
 	e.sessions[s.key] = s
 	e.mu.Unlock()
-	return s, h, nil
+	if !began.digest.IsZero() {
+		e.content.mu.Lock()
+		e.content.fresh[began] = s
+		e.content.mu.Unlock()
+	}
+	return s
 }
 
 // storedByContent looks a history up in the store.

@@ -23,8 +23,10 @@
 //   - One boundary is one compaction: repeats of its request are the same.
 //   - The block of a sticky delivery is written when its epoch opens and is the
 //     same bytes until the epoch ends.
-//   - Nothing waits for the store but a boundary (at most CommitTimeout) and the
-//     first request of a session that this process has not seen (LoadTimeout).
+//   - Nothing waits for the store but a boundary (at most CommitTimeout, and at
+//     most LoadTimeout to see whether another process has carried the session
+//     further) and the first request of a session that this process has not seen
+//     (LoadTimeout).
 //     When the store fails, traffic goes on, recording is tried again from the
 //     whole state, and it is said once.
 //   - A session that was erased is forgotten within a second, its block with it.

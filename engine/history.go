@@ -46,6 +46,7 @@ type element struct {
 	said     []holdfast.Digest          // of the user's texts, wherever they stand
 	user     holdfast.Digest            // of the last user text, as it is
 	confirms bool                       // the user text before it is a summary
+	prompt   string                     // that quotes a history; "" for none
 	blocks   []string                   // digests of blocks in its texts
 }
 
@@ -139,6 +140,7 @@ func (el *element) userText(p holdfast.Protocol, text string, words func(string)
 func (el *element) quoted(prompt string) {
 	el.blocks = append(el.blocks, continuity.Digests(prompt)...)
 	for _, q := range agents.Quotes(prompt) {
+		el.prompt = prompt
 		if q.User {
 			m := userMark(q.Text)
 			el.said = append(el.said, m.digest)
@@ -226,6 +228,8 @@ type history struct {
 	// stands where this epoch's block belongs.
 	blocks  []string
 	carried bool
+	// prompt is that of a compaction, when it quotes the history in words.
+	prompt  string
 	said    []holdfast.Digest // of the user's texts
 	opening []opening
 	keys    []uint64 // raw hash of each element
@@ -343,6 +347,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 			h.opening = append(h.opening, opening{text: el.user, at: i, anchor: start})
 		}
 		h.said = append(h.said, el.said...)
+		h.prompt += el.prompt
 		for _, mk := range el.marks {
 			a := place(mk, prev)
 			prev = a.digest

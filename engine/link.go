@@ -56,6 +56,9 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 			of = append(of, b)
 		}
 	}
+	if h.prompt != "" && len(of) > 1 {
+		return linked{b: quotedFrom(of, h), next: len(h.anchors), how: "compaction"}.start(), nil
+	}
 	if l, ok := e.linkWithin(s, of, v, h); ok {
 		return l, nil
 	}
@@ -149,6 +152,33 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 		return best, true
 	}
 	return linked{b: s.fork(e, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
+}
+
+// quotedFrom finds the branch whose newest history a compaction prompt quotes.
+// Quotes hold no calls, so that only long texts of the model and what the user
+// said can be known again; forks share what was said before they parted.
+func quotedFrom(of []*branch, h *history) *branch {
+	best, most := []*branch(nil), -1
+	for _, b := range of {
+		ep, n := b.current(), 0
+		for _, a := range h.anchors {
+			if _, known := ep.pos[a.digest]; known && a.strong {
+				n++
+			}
+		}
+		for _, d := range h.said {
+			if ep.said[d] {
+				n++
+			}
+		}
+		switch {
+		case n > most:
+			best, most = []*branch{b}, n
+		case n == most:
+			best = append(best, b)
+		}
+	}
+	return lastUsed(best)
 }
 
 // openedBy finds the branch that a new summary belongs to: the one whose block
@@ -277,13 +307,16 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 	if err != nil || state == nil {
 		return linked{}, false, err
 	}
-	var from *branch
+	var from, waiting *branch
 	var fromEp *epoch
 	var top match
 	for _, row := range state.Branches {
 		b, err := restore(row)
 		if err != nil {
 			return linked{}, false, err
+		}
+		if b.awaits(h) {
+			waiting = b
 		}
 		for _, ep := range b.epochs {
 			if ep.row.Evidence != h.summary {
@@ -294,10 +327,26 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 			}
 		}
 	}
+	if from == nil && waiting != nil {
+		// It was forked behind a compaction, before any turn of the new epoch.
+		ep := waiting.current()
+		b := s.fork(e, waiting, ep, len(ep.anchors)-1, v.Thread)
+		return e.openEpoch(b, h), true, nil
+	}
 	if from == nil || (top.n == 0 && h.summary.IsZero()) || (!top.strong && h.summary.IsZero() && v.ForkedFrom == "") {
 		return linked{}, false, nil
 	}
 	return linked{b: s.fork(e, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
+}
+
+// awaits reports whether the summary that opens a history is the one that the
+// branch's newest compaction delivered.
+func (b *branch) awaits(h *history) bool {
+	if h.summary.IsZero() || b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
+		return false
+	}
+	row := b.pending.row
+	return row.Summary == h.summary || row.Summary == h.summaryText || row.Block != "" && slices.Contains(h.blocks, row.Block)
 }
 
 // settle lets what is queued be written before the store is asked, as far as

@@ -18,9 +18,10 @@ type session struct {
 	key       sessionKey
 	row       store.Session
 	loaded    bool
-	dead      bool // erased, evicted or in conflict: its state counts no more
-	whole     bool // the store missed something: write the whole state next
-	unsettled bool // found by content, and nothing yet by which it can be found again
+	dead      bool     // erased, evicted or in conflict: its state counts no more
+	whole     bool     // the store missed something: write the whole state next
+	unsettled bool     // found by content, and nothing yet by which it can be found again
+	began     indexKey // what an unsettled session began with
 	branches  []*branch
 	memo      memo
 	toolsKey  uint64 // hash of the tools that offers was read from
@@ -41,9 +42,10 @@ type branch struct {
 	// the calls of the newest answer on top.
 	confirmed, effective holdfast.Capsule
 	pending              *boundary
-	done                 map[string]bool // calls folded with their result, this epoch
-	foldedThrough        int             // anchors of this epoch that were folded before we read the branch
-	stored               cursor          // what the store has
+	done                 map[string]bool   // calls folded with their result, this epoch
+	asked                []continuity.Call // of the newest answer, while in memory
+	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
+	stored               cursor            // what the store has
 }
 
 // cursor is how much of a branch was handed to the recorder.
@@ -54,6 +56,7 @@ type epoch struct {
 	row     store.Epoch
 	anchors []anchor
 	pos     map[holdfast.Digest]int
+	said    map[holdfast.Digest]bool // of the user's texts, while in memory
 }
 
 // revision is one state of the capsule with the place where it came to be.
@@ -192,6 +195,75 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	return nil
 }
 
+// opened reports whether some epoch of the session begins with a summary.
+func (s *session) opened(summary holdfast.Digest) bool {
+	for _, b := range s.branches {
+		for _, ep := range b.epochs {
+			if ep.row.Evidence == summary {
+				return true
+			}
+		}
+	}
+	return len(s.branches) == 0
+}
+
+// catchUp reads a session again when another process has carried it further: at
+// a boundary what we hold must be the newest. Between two boundaries each
+// request's own history tells what is missing. s.mu is held, and the returned
+// session's is; with an error, none is.
+func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
+	if s.unsettled {
+		return s, nil
+	}
+	within, cancel := context.WithTimeout(ctx, LoadTimeout)
+	defer cancel()
+	st, err := found(e.store.Session(within, s.key.principal, s.key.agent, s.key.key))
+	switch {
+	case err != nil:
+		e.log.Warn("another process may have gone ahead", "code", holdfast.CodeOf(err))
+		return s, nil
+	case st == nil || !s.behind(st):
+		return s, nil
+	}
+	s.dead = true
+	s.mu.Unlock()
+	n, err := e.enter(ctx, s.key)
+	if err == nil {
+		n.usedAt = e.now()
+	}
+	return n, err
+}
+
+// behind reports whether the store holds what the session does not.
+func (s *session) behind(st *store.SessionState) bool {
+	for _, stored := range st.Branches {
+		i := slices.IndexFunc(s.branches, func(b *branch) bool { return b.row.ID == stored.ID })
+		if i < 0 || s.branches[i].behind(stored) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *branch) behind(st store.BranchState) bool {
+	if st.Epoch != b.row.Epoch {
+		return st.Epoch > b.row.Epoch
+	}
+	newest := 0
+	if n := len(b.revs); n > 0 {
+		newest = b.revs[n-1].capsule.Revision
+	}
+	if n := len(st.Revisions); n > 0 && st.Revisions[n-1].N > newest {
+		return true
+	}
+	for _, bd := range st.Boundaries {
+		if bd.Epoch == st.Epoch && bd.Status == store.BoundaryCommitted && (b.pending == nil || b.pending.row.At.Before(bd.At)) {
+			return true
+		}
+	}
+	return false
+}
+
 // newRow is the row of a session that nobody has seen.
 func (e *Engine) newRow(k sessionKey) store.Session {
 	now := e.now()
@@ -240,7 +312,7 @@ func restore(st store.BranchState) (*branch, error) {
 }
 
 func newEpoch(row store.Epoch) *epoch {
-	return &epoch{row: row, pos: map[holdfast.Digest]int{}}
+	return &epoch{row: row, pos: map[holdfast.Digest]int{}, said: map[holdfast.Digest]bool{}}
 }
 
 func (ep *epoch) add(a anchor) {
