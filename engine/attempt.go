@@ -166,7 +166,7 @@ func (e *Engine) enterFor(ctx context.Context, k sessionKey, v holdfast.Verdict)
 		return nil, err
 	}
 	s.usedAt = e.now()
-	if v.Kind == holdfast.Compaction {
+	if v.Kind == holdfast.Compaction && !e.cfg.Without.Barrier {
 		s.drain(DrainTimeout)
 	}
 	return s, nil
@@ -248,12 +248,12 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 func (e *Engine) foldAll(b *branch, calls []placedCall, base int, now time.Time) {
 	next := b.confirmed
 	for _, call := range calls {
-		next = continuity.Fold(next, []continuity.Call{call.Call}, e.cfg.Preserve)
+		next = e.fold(next, []continuity.Call{call.Call})
 	}
 	if next.Digest != b.effective.Digest {
 		step := b.confirmed
 		for _, call := range calls {
-			step = continuity.Fold(step, []continuity.Call{call.Call}, e.cfg.Preserve)
+			step = e.fold(step, []continuity.Call{call.Call})
 			if b.advance(step, base+call.seq+1, now) {
 				e.metrics.harvest.WithLabelValues(call.Tool).Inc()
 			}
@@ -363,7 +363,9 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 	e.content.summarised(a.s.key, summary, a.bound.Block)
 	wait := e.record(a.s, a.b, true, a.bound)
 	a.s.mu.Unlock()
-	e.await(ctx, wait)
+	if !e.cfg.Without.Barrier {
+		e.await(ctx, wait)
+	}
 	e.metrics.commitHold.Observe(time.Since(start).Seconds())
 	if !again {
 		e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "committed").Inc()
@@ -476,7 +478,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		}
 	}
 	a.b.asked = calls
-	if c := continuity.Fold(a.b.confirmed, calls, e.cfg.Preserve); a.b.advance(c, seq, e.now()) {
+	if c := e.fold(a.b.confirmed, calls); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)
 		e.record(s, a.b, false)

@@ -78,6 +78,7 @@ type Config struct {
 	Redact     func(string) (clean string, secrets int)
 	CopyOnFork bool
 	TTL        time.Duration // 0: capsules are kept forever
+	Without    Ablation      // for measurements
 }
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.

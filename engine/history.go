@@ -86,7 +86,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			}
 			for _, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(p, string(t), e.words)
+					el.userText(p, string(t), e)
 				}
 			}
 		case holdfast.AssistantMessage:
@@ -116,13 +116,13 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 	return el
 }
 
-func (el *element) userText(p holdfast.Protocol, text string, words func(string) string) {
+func (el *element) userText(p holdfast.Protocol, text string, e *Engine) {
 	if back, ok := agents.Continuation(p, text); ok {
 		el.summary, el.back = holdfast.TextDigest(text), back
 	}
 	el.blocks = append(el.blocks, continuity.Digests(text)...)
 	el.user = holdfast.TextDigest(text)
-	if agents.Synthetic(text) {
+	if e.synthetic(text) {
 		return
 	}
 	text = agents.UserText(text)
@@ -130,7 +130,7 @@ func (el *element) userText(p holdfast.Protocol, text string, words func(string)
 	el.said = append(el.said, m.digest)
 	if carrier, ok := agents.AcceptedPlan(text); ok {
 		el.says(&m, carrier, "")
-	} else if said := words(text); said != "" {
+	} else if said := e.words(text); said != "" {
 		el.says(&m, agents.UserSaid, said)
 	}
 	el.marks = append(el.marks, m)

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
+	"github.com/holdfast-dev/holdfast/continuity"
+)
+
+// Ablation takes safeguards away, so that a measurement shows what each is for.
+// The product sets none.
+type Ablation struct {
+	Grounding    bool // texts of harnesses count as the user's words
+	Supersession bool // an answer that was replaced stays in force
+	Barrier      bool // a compaction waits for no harvest, and its answer for no commit
+}
+
+// fold folds calls into a capsule.
+func (e *Engine) fold(c holdfast.Capsule, calls []continuity.Call) holdfast.Capsule {
+	c = continuity.Fold(c, calls, e.cfg.Preserve)
+	if !e.cfg.Without.Supersession {
+		return c
+	}
+	for i := range c.Decisions {
+		c.Decisions[i].Status = holdfast.FactActive
+	}
+	return continuity.Seal(c)
+}
+
+// synthetic reports whether a text in the user's role is no word of a person.
+func (e *Engine) synthetic(text string) bool {
+	if e.cfg.Without.Grounding && len(continuity.Digests(text)) == 0 {
+		return agents.IsMarker(text)
+	}
+	return agents.Synthetic(text)
+}
