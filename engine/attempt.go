@@ -99,14 +99,15 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		}
 	}()
 	h.adopt(func(d holdfast.Digest) bool { return s.relayed[d] })
-	if v.Kind == holdfast.Compaction || !s.opened(h.summary) {
-		if s, err = e.catchUp(ctx, s); err != nil {
-			e.log.Warn("session not read again, request passes unlinked", "code", holdfast.CodeOf(err))
-			e.metrics.unlinked.WithLabelValues("store").Inc()
-			return a
+	l, err := linked{how: unsure}, error(nil)
+	if v.Kind != holdfast.Compaction {
+		l, err = e.link(ctx, s, v, h, len(s.branches) == 0)
+	}
+	if err == nil && l.how == unsure {
+		if s, err = e.catchUp(ctx, s); err == nil {
+			l, err = e.link(ctx, s, v, h, true)
 		}
 	}
-	l, err := e.link(ctx, s, v, h)
 	if err != nil {
 		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
 		e.metrics.unlinked.WithLabelValues("store").Inc()

@@ -48,8 +48,13 @@ func (ep *epoch) match(anchors []anchor) match {
 // isTip reports whether the match reaches the epoch's newest anchor.
 func (m match) isTip(ep *epoch) bool { return m.tip == len(ep.anchors)-1 }
 
-// link finds or makes the branch of a history. s.mu is held.
-func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *history) (linked, error) {
+// unsure is how a history is linked that is no plain continuation of what this
+// process knows, before it is clear that no other process knows more.
+const unsure = "unsure"
+
+// link finds or makes the branch of a history. Unless the session's state is sure
+// to be the newest, it makes nothing and says so. s.mu is held.
+func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *history, sure bool) (linked, error) {
 	var of []*branch
 	for _, b := range s.branches {
 		if b.row.Thread == v.Thread {
@@ -59,8 +64,11 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 	if h.prompt != "" && len(of) > 1 {
 		return linked{b: quotedFrom(of, h), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
-	if l, ok := e.linkWithin(s, of, v, h); ok {
+	if l, ok := e.linkWithin(s, of, v, h, sure); ok {
 		return l, nil
+	}
+	if !sure {
+		return linked{how: unsure}, nil
 	}
 	if v.Kind == holdfast.Compaction && len(of) > 0 {
 		// A history in words may hold nothing that is known again: it is that of the
@@ -102,7 +110,7 @@ func (l linked) start() linked {
 
 // linkWithin looks for the history among the epochs that begin with the same
 // summary: its branch's newest anchor, else the longest run.
-func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *history) (linked, bool) {
+func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool) {
 	var best linked
 	var bm match
 	score := func(m match, ep *epoch, b *branch) int {
@@ -150,6 +158,8 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 	case best.next == len(h.anchors):
 		best.replay, best.how = true, "replay"
 		return best, true
+	case !sure:
+		return linked{}, false
 	}
 	return linked{b: s.fork(e, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
 }

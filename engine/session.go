@@ -195,21 +195,9 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	return nil
 }
 
-// opened reports whether some epoch of the session begins with a summary.
-func (s *session) opened(summary holdfast.Digest) bool {
-	for _, b := range s.branches {
-		for _, ep := range b.epochs {
-			if ep.row.Evidence == summary {
-				return true
-			}
-		}
-	}
-	return len(s.branches) == 0
-}
-
 // catchUp reads a session again when another process has carried it further: at
-// a boundary what we hold must be the newest. Between two boundaries each
-// request's own history tells what is missing. s.mu is held, and the returned
+// a boundary what we hold must be the newest, and so it must before a history
+// becomes a branch of its own. All else each request's own history tells. s.mu is held, and the returned
 // session's is; with an error, none is.
 func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
 	if s.unsettled {
