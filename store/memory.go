@@ -104,6 +104,9 @@ func (m *Memory) checkRows(b Batch) error {
 		if owner, known := m.branches[r.ID]; r.Session != id || known && owner != id {
 			return refuse.Foreign(r.ID, id)
 		}
+		if old := m.branch(id, r.ID); old != nil && old.Epoch > r.Epoch {
+			return refuse.Overtaken(r.ID, r.Epoch)
+		}
 		fresh[r.ID] = true
 	}
 	for branch := range b.touched() {

@@ -9,10 +9,13 @@
 //
 // Laws, checked for every implementation by storetest:
 //   - A Batch is applied whole or not at all, in the order given.
-//   - Applying a batch again changes nothing (a lost acknowledgement is safe).
+//   - Applying the newest batch of a branch again changes nothing (a lost
+//     acknowledgement is safe).
 //   - A revision is written once: another content under the same number is
 //     refused with a conflict, and nothing of that batch is written.
 //   - A batch for a session that was removed is refused with not_found.
+//   - A branch never goes back: a row that has it in an earlier epoch than the
+//     stored one is refused with a conflict.
 //   - A row for a branch that is not of the batch's session, and a new session
 //     under a key that is taken, are refused with a conflict: what the writer
 //     has in mind is not what is stored.

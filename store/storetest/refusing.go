@@ -88,6 +88,15 @@ var refusing = map[string]func(*testing.T, Store){
 		expectState(t, s, want)
 	},
 
+	"a branch in an epoch that it has left is a conflict": func(t *testing.T, s Store) {
+		b, _ := full()
+		left := b.Branches[0]
+		b.Branches[0].Epoch++
+		bad := spoilt(b.Session)
+		bad.Branches = append(bad.Branches, left)
+		refused(t, s, b, bad, holdfast.ErrConflict)
+	},
+
 	"two contents under one revision number in one batch are a conflict": func(t *testing.T, s Store) {
 		b, _ := full()
 		bad := spoilt(b.Session)

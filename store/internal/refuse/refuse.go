@@ -44,3 +44,9 @@ func Rewritten(branch holdfast.BranchID, n int) error {
 	return holdfast.Errorf(holdfast.ErrConflict,
 		"revision %d of branch %s is already written with another content: load the session and go on from there", n, branch)
 }
+
+// Overtaken refuses a branch in an epoch that it has left.
+func Overtaken(branch holdfast.BranchID, epoch int) error {
+	return holdfast.Errorf(holdfast.ErrConflict,
+		"branch %s is behind epoch %d already: load the session and go on from there", branch, epoch)
+}

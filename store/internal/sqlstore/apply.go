@@ -27,7 +27,7 @@ const (
 		ON CONFLICT (id) DO UPDATE SET thread = excluded.thread, parent = excluded.parent,
 			parent_revision = excluded.parent_revision, epoch = excluded.epoch,
 			created_at = excluded.created_at, used_at = excluded.used_at
-		WHERE branches.session_id = excluded.session_id`
+		WHERE branches.session_id = excluded.session_id AND branches.epoch <= excluded.epoch`
 	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, opened_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (branch_id, n) DO UPDATE SET evidence = excluded.evidence,
@@ -165,7 +165,10 @@ func (o ownership) put(r store.Branch) error {
 		return err
 	}
 	if n == 0 {
-		return refuse.Foreign(r.ID, o.session)
+		if err := o.check(r.ID); err != nil {
+			return err
+		}
+		return refuse.Overtaken(r.ID, r.Epoch)
 	}
 	o.seen[r.ID] = true
 	return nil
