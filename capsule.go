@@ -68,6 +68,9 @@ type Plan struct {
 	// items, or since then the agent's own list.
 	Text  string `json:"text,omitempty"`
 	Steps []Step `json:"steps,omitempty"`
+	// Earlier are finished steps of the harness's list from before Text was
+	// approved: a later update may name one by its Ref.
+	Earlier []Step `json:"earlier,omitempty"`
 	// Removed names steps that vanished without a user's word, or that the
 	// harness deleted or cancelled, oldest first.
 	Removed []string `json:"removed,omitempty"`

@@ -78,6 +78,7 @@ func clone(c holdfast.Capsule) holdfast.Capsule {
 		p := *c.Plan
 		p.Steps = append([]holdfast.Step(nil), p.Steps...)
 		p.Removed = append([]string(nil), p.Removed...)
+		p.Earlier = append([]holdfast.Step(nil), p.Earlier...)
 		c.Plan = &p
 	}
 	if c.Proposal != nil {

@@ -181,7 +181,12 @@ func taskPlan(c *holdfast.Capsule) *holdfast.Plan {
 		(len(p.Steps) == 0 || p.Steps[0].Ref != "") {
 		return p
 	}
+	var earlier []holdfast.Step
+	if c.Plan != nil {
+		earlier = slices.Clone(c.Plan.Earlier)
+	}
 	replaceSteps(c, nil, nil)
+	c.Plan.Steps = earlier
 	return c.Plan
 }
 
@@ -231,6 +236,9 @@ func updateTask(c *holdfast.Capsule, call Call) {
 		return
 	}
 	p := c.Plan
+	if args.TaskID != "" && slices.ContainsFunc(p.Earlier, func(s holdfast.Step) bool { return s.Ref == args.TaskID }) {
+		p = taskPlan(c)
+	}
 	for i := range p.Steps {
 		if p.Steps[i].Ref != args.TaskID || args.TaskID == "" {
 			continue
@@ -418,11 +426,15 @@ func accept(c *holdfast.Capsule, text string) {
 	}
 	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromPlanMode, Text: text, Steps: markdownSteps(text)}
 	if old := c.Plan; old != nil {
-		p.Removed = old.Removed
+		p.Removed, p.Earlier = old.Removed, old.Earlier
 		if old.Source == holdfast.FromStructuredTool {
+			p.Earlier = nil
 			for _, s := range old.Steps {
-				if s.Status != holdfast.StepCompleted {
+				switch {
+				case s.Status != holdfast.StepCompleted:
 					remove(&p, s.Text)
+				case s.Ref != "":
+					p.Earlier = append(p.Earlier, s)
 				}
 			}
 		}

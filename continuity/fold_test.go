@@ -2,6 +2,7 @@ package continuity_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -386,4 +387,34 @@ func TestFoldLaws(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFinishedTasksOutliveAnApprovedPlan(t *testing.T) {
+	calls := []continuity.Call{
+		call("1", "TaskCreate", `{"subject":"write the reader"}`, "Task #1 created successfully: write the reader"),
+		call("2", "TaskUpdate", `{"taskId":"1","status":"completed"}`, "Updated task #1 status"),
+		call("3", "Write", `{"file_path":"/home/x/.claude/plans/a.md","content":"1. port the mapping"}`, "ok"),
+		call("4", "ExitPlanMode", `{}`, "User has approved your plan.\n\n## Approved Plan:\n1. port the mapping"),
+	}
+	c := continuity.Fold(holdfast.Capsule{}, calls, continuity.All)
+	if c.Plan == nil || len(c.Plan.Steps) != 1 || c.Plan.Steps[0].Text != "port the mapping" {
+		t.Fatalf("the approved plan is not in force: %+v", c.Plan)
+	}
+	reopened := continuity.Fold(c, []continuity.Call{
+		call("5", "TaskUpdate", `{"taskId":"1","status":"pending"}`, "Updated task #1 status"),
+	}, continuity.All)
+	want := []holdfast.Step{{Ref: "1", Text: "write the reader", Status: holdfast.StepPending}}
+	if !slices.Equal(reopened.Plan.Steps, want) {
+		t.Errorf("a finished task that is opened again: got %+v, want %+v", reopened.Plan.Steps, want)
+	}
+	next := continuity.Fold(c, []continuity.Call{
+		call("6", "TaskCreate", `{"subject":"port the mapping"}`, "Task #2 created successfully: port the mapping"),
+	}, continuity.All)
+	want = []holdfast.Step{
+		{Ref: "1", Text: "write the reader", Status: holdfast.StepCompleted},
+		{Ref: "2", Text: "port the mapping", Status: holdfast.StepPending},
+	}
+	if !slices.Equal(next.Plan.Steps, want) {
+		t.Errorf("a new task behind an approved plan: got %+v, want %+v", next.Plan.Steps, want)
+	}
 }

@@ -97,6 +97,7 @@ func newDraft(c holdfast.Capsule, keep Preserve) *draft {
 			}
 		}
 		d.proposal = c.Proposal
+		d.trim()
 	}
 	if keep.UserDecisions {
 		for _, x := range c.Decisions {
@@ -110,6 +111,27 @@ func newDraft(c holdfast.Capsule, keep Preserve) *draft {
 
 func (d *draft) empty() bool {
 	return d.plan == nil && d.proposal == nil && len(d.decisions) == 0 && len(d.words) == 0
+}
+
+// finishedShown is how many finished steps are listed, the last ones of the
+// plan: in a long session a harness's list only grows.
+const finishedShown = 6
+
+// trim counts the finished steps that come before those that are listed.
+func (d *draft) trim() {
+	done := 0
+	for _, s := range d.steps {
+		if isFinished(s) {
+			done++
+		}
+	}
+	d.steps = slices.DeleteFunc(d.steps, func(s numbered) bool {
+		if !isFinished(s) || done-d.finished <= finishedShown {
+			return false
+		}
+		d.finished++
+		return true
+	})
 }
 
 // drop takes the least needed part out and reports whether there was one.

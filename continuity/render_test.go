@@ -133,9 +133,9 @@ func TestRenderDropsInOrder(t *testing.T) {
 		with, without   []string
 		approvedDropped bool
 	}{
-		{"everything fits", whole, []string{"the long text", "1. [completed]", "30. [pending]", "- gone", "q? -> yes"}, []string{"Left out"}, false},
-		{"the approved text goes first", whole - 1, []string{"1. [completed]", "30. [pending]", "- gone", "Left out for size: the full text of the approved plan."}, []string{"the long text"}, true},
-		{"then finished steps become a count, the others keep their numbers", 560, []string{"10 completed steps are not listed.", "11. [pending] step number 11", "30. [pending]", "q? -> yes"}, []string{"1. [completed]"}, true},
+		{"everything fits", whole, []string{"the long text", "4 completed steps are not listed.\n5. [completed]", "30. [pending]", "- gone", "q? -> yes"}, []string{"Left out", "4. [completed]"}, false},
+		{"the approved text goes first", whole - 1, []string{"5. [completed]", "30. [pending]", "- gone", "Left out for size: the full text of the approved plan."}, []string{"the long text"}, true},
+		{"then finished steps become a count, the others keep their numbers", 560, []string{"10 completed steps are not listed.", "11. [pending] step number 11", "30. [pending]", "q? -> yes"}, []string{"[completed]"}, true},
 		{"then the last open steps, never a part of one", 350, []string{"11. [pending] step number 11 of the migration\n", "later steps are not listed.", "q? -> yes"}, []string{"30. [pending]", "- gone"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
