@@ -331,12 +331,15 @@ func QuotedResult(prompt, tool, args string) (result string, ok bool) {
 	if end := strings.LastIndex(prompt, "</conversation>"); end >= 0 {
 		prompt = prompt[:end]
 	}
-	call := before + tool + "(" + args + ")" + behind
-	at := strings.LastIndex(prompt, call)
+	call := before + tool + "(" + args + ")"
+	at := strings.LastIndex(prompt, call+"\n")
 	if at < 0 {
 		return "", false
 	}
-	result = prompt[at+len(call):]
+	result, ok = strings.CutPrefix(prompt[at+len(call):], behind)
+	if !ok {
+		return "", false // it failed, or was sent away
+	}
 	for _, next := range []string{before, "\n\n[Assistant]: ", "\n\n[User]: "} {
 		result, _, _ = strings.Cut(result, next)
 	}

@@ -235,36 +235,40 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 // beginByContent returns the session that begins with a history, locked: one
 // that waits for the answer to this very history, or a new one.
 func (e *Engine) beginByContent(p holdfast.Principal, agent string, h *history) *session {
-	began := indexKey{principal: p}
-	if n := len(h.anchors); n > 0 {
-		began.digest = holdfast.DigestOf(agent, h.anchors[n-1].digest.String())
-		e.content.mu.Lock()
-		s := e.content.fresh[began]
-		e.content.mu.Unlock()
-		if s != nil {
+	n := newSession(sessionKey{p, agent, contentPrefix + newID()})
+	n.usedAt = e.now()
+	n.row = e.newRow(n.key)
+	n.loaded, n.unsettled = true, true
+	n.mu.Lock()
+	if last := len(h.anchors) - 1; last >= 0 {
+		n.began = indexKey{principal: p, digest: holdfast.DigestOf(agent, h.anchors[last].digest.String())}
+		for {
+			e.content.mu.Lock()
+			s := e.content.fresh[n.began]
+			if s == nil {
+				e.content.fresh[n.began] = n
+				e.content.mu.Unlock()
+				break
+			}
+			e.content.mu.Unlock()
 			s.mu.Lock()
 			if !s.dead && s.unsettled {
 				s.usedAt = e.now()
 				return s
 			}
 			s.mu.Unlock()
+			e.content.mu.Lock()
+			if e.content.fresh[n.began] == s {
+				delete(e.content.fresh, n.began)
+			}
+			e.content.mu.Unlock()
 		}
 	}
-	s := newSession(sessionKey{p, agent, contentPrefix + newID()})
-	s.usedAt = e.now()
-	s.row = e.newRow(s.key)
-	s.loaded, s.unsettled, s.began = true, true, began
-	s.mu.Lock()
 	e.mu.Lock()
 	e.evictOldest()
-	e.sessions[s.key] = s
+	e.sessions[n.key] = n
 	e.mu.Unlock()
-	if !began.digest.IsZero() {
-		e.content.mu.Lock()
-		e.content.fresh[began] = s
-		e.content.mu.Unlock()
-	}
-	return s
+	return n
 }
 
 // storedByContent looks a history up in the store.
