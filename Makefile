@@ -4,12 +4,13 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZ    ?= 10s
+SEEDS   ?= 1
 # The tools are pinned in a file of their own, so that the product's go.mod
 # holds the product's dependencies only.
 TOOLS   := -modfile=tools/tools.mod
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test compat check format vet lint vuln bench agents fuzz clean help
+.PHONY: build demo test compat check format vet lint vuln bench agents eval fuzz clean help
 
 build: ## bin/holdfast
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
@@ -49,6 +50,13 @@ bench: ## measure what the proxy costs
 
 agents: ## run real agents through the proxy
 	$(GO) run ./tools/agents
+
+eval: build ## measure what survives fifty compactions, some ten minutes; the table is docs/survival.md
+	@mkdir -p docs
+	@status=0; bin/holdfast eval survival --seeds $(SEEDS) --compactions 50 --interleavings 80 > bin/survival.txt || status=$$?; \
+	{ echo "# What survives fifty compactions"; echo; \
+	echo "Written by \`make eval\`. What is measured, and how, stands in the package comment of \`eval/survival\`."; echo; \
+	echo '```text'; cat bin/survival.txt; echo '```'; } > docs/survival.md; exit $$status
 
 fuzz: ## every fuzz target, for FUZZ=10s each
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

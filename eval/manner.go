@@ -82,7 +82,7 @@ func Manners() []Manner {
 		{
 			Name: "opencode 1.18.33", Protocol: holdfast.Chat, Plan: openCodeCalls, Ask: openCodeAsk, Show: openCodeShow, Work: "bash", Subagents: true,
 			lone: []string{"plan", "ask", "show"},
-			New: func(c *http.Client, base, seed string) Agent { return NewOpenCode(c, base, seed) },
+			New:  func(c *http.Client, base, seed string) Agent { return NewOpenCode(c, base, seed) },
 		},
 		{
 			Name: "qwen-code 0.15.10", Protocol: holdfast.Chat, Plan: qwenCalls, Ask: qwenAsk, Show: qwenShow, Work: "run_shell_command", KeepsTurn: true,

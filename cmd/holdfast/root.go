@@ -97,7 +97,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.versionCommand(), demoCommand(a.scratchProxy))
+	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand())
 	group(root)
 	return root
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/store/sqlite"
 )
 
@@ -51,7 +52,7 @@ func (a *app) runServe(ctx context.Context, address string) (err error) {
 	}
 	defer func() { err = errors.Join(err, closed(st, path)) }()
 	log := newLog(a.err, a.json)
-	s, err := newStack(cfg, st, log, a.now)
+	s, err := newStack(cfg, st, log, a.now, engine.Ablation{})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +14,6 @@ import (
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/proxy"
 	"github.com/holdfast-dev/holdfast/redact"
-	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/upstream"
 )
 
@@ -26,8 +24,9 @@ type stack struct {
 	engine    *engine.Engine // nil where continuity is off
 }
 
-// newStack puts the rooms together. The store stays the caller's to close.
-func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() time.Time) (*stack, error) {
+// newStack puts the rooms together. The store stays the caller's to close. What
+// is taken away is for measurements.
+func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
 	ups, err := upstreams(cfg.Upstreams)
 	if err != nil {
 		return nil, err
@@ -50,6 +49,7 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 			},
 			CopyOnFork: c.Fork == config.ForkCopy,
 			TTL:        c.TTL,
+			Without:    without,
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
 	}
@@ -83,35 +83,4 @@ func upstreams(list []config.Upstream) (*upstream.Set, error) {
 		ups[i] = upstream.Upstream{Name: u.Name, Protocol: u.Protocol, Base: u.BaseURL, Key: key, Models: u.Models}
 	}
 	return upstream.New(ups), nil
-}
-
-// scratchProxy runs a proxy on a free port that keeps nothing. It is the
-// startProxy of the demonstration.
-func (a *app) scratchProxy(ctx context.Context, bases map[holdfast.Protocol]string) (string, func(), error) {
-	cfg := config.Default()
-	cfg.Upstreams = nil
-	for _, p := range holdfast.Protocols() {
-		base, err := url.Parse(bases[p])
-		if err != nil {
-			return "", nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
-		}
-		cfg.Upstreams = append(cfg.Upstreams, config.Upstream{Name: string(p), Protocol: p, BaseURL: base})
-	}
-	ln, err := openListener("127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	log := slog.New(slog.DiscardHandler)
-	s, err := newStack(cfg, store.NewMemory(), log, a.now)
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = serveOn(ctx, ln, s.handler, log, 0)
-		_ = s.close()
-	}()
-	return "http://" + ln.Addr().String(), func() { cancel(); <-ended }, nil
 }

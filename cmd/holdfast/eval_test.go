@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/eval/survival"
+)
+
+// TestSurvival is the short run: every agent, every trouble. What it leaves out is
+// measured by make eval.
+func TestSurvival(t *testing.T) {
+	r, err := survival.Run(t.Context(), scratch{time.Now}, survival.Options{
+		Seeds: 1, Compactions: 2, Compactors: []string{"replay"}, Interleavings: 4, Brief: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Figures {
+		if !f.Passed {
+			t.Errorf("%s: goal %s, failed %d of %d\n%s", f.What, f.Goal, f.Failed, f.Checked, strings.Join(f.Examples, "\n"))
+		}
+	}
+	if r.Sessions < 10 || r.Requests < 200 {
+		t.Errorf("%d sessions, %d requests: less than there should be", r.Sessions, r.Requests)
+	}
+}
+
+// passing is a product that carries nothing over.
+type passing struct{}
+
+type passingProxy struct {
+	base string
+	stop func()
+}
+
+func (passing) Start(_ context.Context, upstreams map[holdfast.Protocol]string, _ survival.Ablation) (survival.Proxy, error) {
+	target, err := url.Parse(upstreams[holdfast.Anthropic])
+	if err != nil {
+		return nil, err
+	}
+	base, stop, err := listen(httputil.NewSingleHostReverseProxy(target))
+	return passingProxy{base, stop}, err
+}
+
+func (p passingProxy) Base() string { return p.base }
+func (p passingProxy) Stop()        { p.stop() }
+func (p passingProxy) Kill()        { p.stop() }
+
+func (p passingProxy) Next(ctx context.Context) (survival.Proxy, error) {
+	return nil, holdfast.Errorf(holdfast.ErrUnavailable, "it has no store")
+}
+
+func TestAProxyThatCarriesNothingFallsShort(t *testing.T) {
+	r, err := survival.Run(t.Context(), passing{}, survival.Options{
+		Seeds: 1, Compactions: 1, Compactors: []string{"null"}, Protocols: []holdfast.Protocol{holdfast.Responses, holdfast.Anthropic}, Brief: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short []string
+	for _, f := range r.Figures {
+		if !f.Passed {
+			short = append(short, f.ID)
+		}
+	}
+	want := []string{"values", "structured_by_next_boundary", "words_by_next_boundary", "plan_steps", "ahead_of_revision"}
+	for _, id := range want {
+		if !slices.Contains(short, id) {
+			t.Errorf("%s is met by a proxy that carries nothing", id)
+		}
+	}
+	if r.Passed {
+		t.Error("the report passed")
+	}
+}

@@ -1,0 +1,410 @@
+package survival
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/eval"
+)
+
+// blockTokens is the size that a block may have by default.
+const blockTokens = 2500
+
+// judge holds what was sent against what arrived.
+type judge struct {
+	tally tally
+	// curves: by the number of compactions, for the values and the block's size.
+	curves map[int]*point
+	slopes []float64
+}
+
+// point is what was found behind the n-th compaction.
+type point struct{ kept, said, tokens, blocks int }
+
+func newJudge() *judge { return &judge{tally: tally{}, curves: map[int]*point{}} }
+
+// arrival is one request at the upstream.
+type arrival struct {
+	body  []byte
+	count int // how often it arrived
+}
+
+type key struct {
+	lane        string
+	seq, copied int
+}
+
+// world judges all lanes of a world.
+func (j *judge) world(w *world) {
+	arrived := map[key]*arrival{}
+	unknown := 0
+	for _, r := range w.up.Requests() {
+		lane, seq, copied := readMark(r.Header)
+		if lane == "" {
+			unknown++
+			continue
+		}
+		k := key{lane, seq, copied}
+		if arrived[k] == nil {
+			arrived[k] = &arrival{body: r.Body}
+		}
+		arrived[k].count++
+	}
+	for name, l := range w.lanes {
+		j.lane(l, arrived)
+		for other, o := range w.lanes {
+			if other != name {
+				j.strangers(l, o, arrived)
+			}
+		}
+	}
+	j.tally.count(noCalls, unknown == 0, "%d requests at the upstream that no agent sent", unknown)
+}
+
+// lane judges one lane, request by request.
+func (j *judge) lane(l *lane, arrived map[key]*arrival) {
+	var before, first *sent // the turn before, and the first of its epoch
+	var record string
+	var sizes []float64
+	for i := range l.sent {
+		s := &l.sent[i]
+		where := func(what string) string { return fmt.Sprintf("%s, request %d: %s", l.name, s.seq, what) }
+		a := arrived[key{l.name, s.seq, s.copied}]
+		if a == nil {
+			j.tally.count(noCalls, false, "%s", where("it never arrived"))
+			continue
+		}
+		j.tally.count(noCalls, a.count == 1, "%s", where("it arrived more than once"))
+		if s.direct {
+			j.tally.count(walkAway, bytes.Equal(a.body, s.body) && l.minted(s.body), "%s", where("the provider cannot know all of it"))
+			continue
+		}
+		j.tally.count(oneChange, oneInsertion(s.body, a.body), "%s", where("more than one place was changed"))
+		if s.kind != eval.Turn {
+			continue
+		}
+		blocks := blocksOf(textsOf(a.body), l.session.forged)
+		if s.copied > 0 {
+			j.tally.count(copies, len(blocks) <= 1, "%s", where("a repeated request holds more than one block"))
+			same := bytes.Equal(a.body, arrived[key{l.name, s.seq, 0}].body)
+			j.tally.count(differs, same, "%s", where(fmt.Sprintf("copy %d is not what arrived before", s.copied)))
+			continue
+		}
+		if before != nil && before.epoch == s.epoch {
+			up, client := commonPrefix(arrived[key{l.name, before.seq, 0}].body, a.body), commonPrefix(before.body, s.body)
+			j.tally.count(prefix, up >= client, "%s", where("the common prefix with the request before is shorter than the client's"))
+		}
+		if before == nil || before.epoch != s.epoch {
+			first, record = s, ""
+			if len(blocks) == 1 {
+				record = blocks[0]
+			}
+			if s.epoch > 0 {
+				j.epoch(l, s, before, record, len(blocks), where)
+				sizes = append(sizes, float64(tokens(record)))
+			}
+		}
+		if s.epoch > 0 && (record != "" || len(blocks) > 0) {
+			same := len(blocks) == 1 && blocks[0] == record
+			j.tally.count(copies, same, "%s", where(fmt.Sprintf("%d blocks, or another one than in request %d", len(blocks), first.seq)))
+		} else if s.epoch == 0 {
+			j.tally.count(copies, len(blocks) == 0, "%s", where("a block before any compaction"))
+		}
+		before = s
+	}
+	if n := len(sizes); n >= 8 && l.session.Shape == Usual {
+		j.slopes = append(j.slopes, slope(sizes[n/2:]))
+	}
+}
+
+// epoch judges the first turn of an epoch: what the model knows when it goes on.
+func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func(string) string) {
+	loose := l.session.Gold[s.at]
+	strict := loose
+	if s.middle && s.at > 0 {
+		strict = l.session.Gold[s.at-1] // the last round stands behind the summary, word for word
+	}
+	since := Gold{}
+	if before != nil {
+		since = l.session.Gold[before.at]
+	}
+	b := readBlock(record)
+	words := !l.session.Manner.KeepsWords
+	if strict.carries(words) {
+		j.tally.count(ahead, n > 0, "%s", where("the first request of an epoch has no block"))
+	}
+	j.plan(l, b, strict, loose, where)
+	j.answers(l, b, strict, loose, since, where)
+	j.proposals(b, strict, loose, where)
+	j.lies(l, b, where)
+	if record != "" {
+		j.tally.count(fits, tokens(record) <= blockTokens, "%s", where(fmt.Sprintf("a block of %d tokens", tokens(record))))
+	}
+	p := j.curves[s.epoch]
+	if p == nil {
+		p = &point{}
+		j.curves[s.epoch] = p
+	}
+	p.tokens += tokens(record)
+	p.blocks++
+	if words {
+		j.words(l, b, strict, since, p, where)
+	}
+}
+
+// carries reports whether there is anything that a block must hold.
+func (g Gold) carries(words bool) bool {
+	return len(g.Open()) > 0 || g.Approved != "" || g.Waiting != "" || g.Refused != "" || len(g.Answers) > 0 || words && len(g.Said) > 0
+}
+
+// plan judges the steps of the plan in force.
+func (j *judge) plan(l *lane, b block, strict, loose Gold, where func(string) string) {
+	got := b.open()
+	want := strict.Open()
+	if other := loose.Open(); matching(got, other) == len(other) && len(got) == len(other) {
+		want, strict = other, loose
+	}
+	right := matching(got, want)
+	if l.session.Shape == Heavy && right < len(want) {
+		// What does not fit is named, and only from the end.
+		j.tally.count(fits, b.hiddenSteps && right == len(got), "%s", where("steps are missing and not named"))
+		want = want[:right]
+	}
+	j.tally.add(steps, len(want), len(want)-right, where(fmt.Sprintf("%d of %d open steps in order with their status", right, len(want))))
+	j.tally.add(structured, len(want), len(want)-right, where("steps of the plan are missing"))
+	for _, s := range b.steps {
+		known := slices.ContainsFunc(strict.Steps, func(w holdfast.Step) bool { return w.Text == s.Text && closed(w) == closed(s) })
+		j.tally.count(stale, known, "%s", where("a step that is none, or done, or gone: "+s.Text))
+	}
+	switch {
+	case strict.Approved != "":
+		j.tally.count(structured, b.planned && holds(b.planText, strict.Approved), "%s", where("the approved plan is missing"))
+	case len(want) == 0 && len(strict.Open()) == 0:
+		j.tally.count(stale, !b.planned, "%s", where("a plan is in force that is done or was never accepted"))
+	}
+}
+
+func closed(s holdfast.Step) bool { return s.Status == holdfast.StepCompleted }
+
+// matching is the length of the longest run, others left out, in which got has
+// the steps of want in their order and with their status.
+func matching(got, want []holdfast.Step) int {
+	row := make([]int, len(want)+1)
+	for _, g := range got {
+		diagonal := 0
+		for k, w := range want {
+			up := row[k+1]
+			if g.Text == w.Text && g.Status == w.Status {
+				row[k+1] = diagonal + 1
+			} else {
+				row[k+1] = max(row[k+1], row[k])
+			}
+			diagonal = up
+		}
+	}
+	return row[len(want)]
+}
+
+// holds reports whether a text holds the list items of a plan, in their order.
+func holds(text, plan string) bool {
+	for line := range strings.Lines(plan) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] < '0' || line[0] > '9' {
+			continue
+		}
+		_, after, ok := strings.Cut(text, line)
+		if !ok {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// answers judges the user's structured answers.
+func (j *judge) answers(l *lane, b block, strict, loose, since Gold, where func(string) string) {
+	now := map[string]bool{}
+	for _, g := range []Gold{strict, loose} {
+		for _, a := range g.Answers {
+			now[a.Question+" -> "+a.Now()] = true
+		}
+	}
+	for _, a := range strict.Answers {
+		line := a.Question + " -> " + a.Now()
+		there := slices.Contains(b.decisions, line)
+		if !there {
+			for _, o := range loose.Answers {
+				there = there || o.Question == a.Question && o.Now() != a.Now() // changed in the round that is kept
+			}
+		}
+		if !there && l.session.Shape == Heavy {
+			j.tally.count(fits, b.hiddenFacts, "%s", where("an answer is missing and not named"))
+			continue
+		}
+		isNew := !slices.ContainsFunc(since.Answers, func(o Answer) bool { return o.Question == a.Question && o.Now() == a.Now() })
+		if isNew {
+			j.tally.count(structured, there, "%s", where("an answer of the user is missing: "+a.Question))
+		}
+		j.tally.count(stored, there, "%s", where("an answer of the user is missing: "+a.Question))
+	}
+	for _, line := range b.decisions {
+		j.tally.count(stale, now[line], "%s", where("a decision that does not hold: "+line))
+	}
+}
+
+// proposals judges plans that wait for an answer, or got a no.
+func (j *judge) proposals(b block, strict, loose Gold, where func(string) string) {
+	if strict.Waiting != "" && loose.Waiting == strict.Waiting {
+		j.tally.count(structured, holds(b.waiting, strict.Waiting), "%s", where("the proposed plan is missing"))
+	}
+	if strict.Refused != "" && loose.Refused == strict.Refused {
+		j.tally.count(structured, holds(b.no, strict.Refused), "%s", where("the refused plan is missing"))
+	}
+	for _, p := range []string{strict.Waiting, strict.Refused} {
+		if p != "" && loose.Approved != p {
+			j.tally.count(stale, !holds(b.planText, p), "%s", where("a plan is in force that the user did not accept"))
+		}
+	}
+}
+
+// lies looks for what must never have become a fact.
+func (j *judge) lies(l *lane, b block, where func(string) string) {
+	for _, p := range l.session.Plants {
+		if !p.Kind.False() {
+			continue
+		}
+		text := b.text
+		switch {
+		case p.Typed: // words are shown as words
+			text = b.outside(headWords)
+		case p.Planned: // and a plan as a plan
+			text = b.outside(headPlan, headWaiting, headNo)
+		}
+		j.tally.count(lies, !contains(text, p.Exact), "%s", where(string(p.Kind)+" "+p.ID+" became a fact"))
+	}
+}
+
+// words judges what the user typed.
+func (j *judge) words(l *lane, b block, strict, since Gold, p *point, where func(string) string) {
+	for _, id := range strict.Said {
+		plant := l.session.plant(id)
+		there := contains(b.text, plant.Exact)
+		if plant.Kind == Value && l.session.Shape != Heavy {
+			p.said++
+			if there {
+				p.kept++
+			}
+		}
+		if !slices.Contains(since.Said, id) && l.session.Shape != Heavy {
+			j.tally.count(userWords, there, "%s", where(string(plant.Kind)+" "+id+" is missing: "+plant.Quote))
+		}
+		if o := l.session.plant(plant.Supersedes); o.ID != "" {
+			j.tally.count(stale, there || !contains(b.text, o.Exact), "%s", where("a choice is shown without the later one: "+o.Quote))
+		}
+	}
+}
+
+// contains reports whether a literal stands in a text, not as a part of a
+// longer word or number.
+func contains(text, literal string) bool {
+	for {
+		before, after, ok := strings.Cut(text, literal)
+		if !ok {
+			return false
+		}
+		if !joins(lastByte(before), literal[0]) && !joins(literal[len(literal)-1], firstByte(after)) {
+			return true
+		}
+		text = after
+	}
+}
+
+func joins(a, b byte) bool { return wordByte(a) && wordByte(b) }
+
+func wordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return ' '
+	}
+	return s[len(s)-1]
+}
+
+func firstByte(s string) byte {
+	if s == "" {
+		return ' '
+	}
+	return s[0]
+}
+
+// strangers looks in the requests of one lane for what belongs to another.
+func (j *judge) strangers(l, other *lane, arrived map[key]*arrival) {
+	var foreign []string
+	if other.session.Tag != l.session.Tag {
+		foreign = []string{other.session.Tag, strings.ToLower(other.session.Tag)}
+	} else {
+		// The two sides of a fork differ by the letter in their literals.
+		foreign = []string{l.session.Tag + "-" + other.side(), "side " + other.side() + " of "}
+		if other.side() == "a" {
+			foreign = nil // what was said before the fork belongs to both
+			for _, g := range other.session.Gold[len(other.session.Gold)-1].Answers {
+				if strings.HasPrefix(g.Now(), "side a of ") {
+					foreign = []string{g.Now()}
+				}
+			}
+		}
+	}
+	for _, s := range l.sent {
+		a := arrived[key{l.name, s.seq, s.copied}]
+		if a == nil {
+			continue
+		}
+		clean := true
+		for _, f := range foreign {
+			clean = clean && !bytes.Contains(a.body, []byte(f))
+		}
+		j.tally.count(crossed, clean, "%s, request %d holds a text of %s", l.name, s.seq, other.name)
+	}
+}
+
+func (l *lane) side() string {
+	if strings.HasSuffix(l.name, "-fork") {
+		return "b"
+	}
+	return "a"
+}
+
+// forged reports whether a block was written by a session's attack or by a
+// summarizer that forges: it says so, outside of what a plan may hold.
+func (s *Session) forged(inside string) bool {
+	for _, p := range s.Plants {
+		if p.Planned {
+			inside = strings.ReplaceAll(inside, p.Exact, "")
+		}
+	}
+	return strings.Contains(inside, "FORGED")
+}
+
+// oneInsertion reports whether b is a with at most one run of bytes put in.
+func oneInsertion(a, b []byte) bool {
+	if len(b) < len(a) {
+		return false
+	}
+	n := commonPrefix(a, b)
+	return bytes.Equal(a[n:], b[len(b)-(len(a)-n):])
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
