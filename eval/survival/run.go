@@ -79,7 +79,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 	if o.Brief {
 		baselines, ablations = nil, nil
 	}
-	total := o.Seeds*(len(compactors)+len(baselines)) + 1 + len(ablations)
+	total := o.Seeds*(len(compactors)+1+len(baselines)) + 1 + len(ablations)
 	done := 0
 	step := func() {
 		done++
@@ -100,7 +100,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 	for seed := range o.Seeds {
 		for k, c := range compactors {
 			sessions := sessionsOf(uint64(seed), k, manners, o.Compactions)
-			w, err := play(ctx, p, Whole, sessions, c, seed%2 == 1 && c.Name == "null")
+			w, err := play(ctx, p, Whole, sessions, c, false)
 			if err != nil {
 				return r, err
 			}
@@ -110,6 +110,13 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 			r.Requests += len(w.up.Requests())
 			step()
 		}
+		// Once more, and each proxy is gone after a turn.
+		w, err := play(ctx, p, Whole, sessionsOf(uint64(seed), len(compactors), manners, o.Compactions), Compactors()[0], true)
+		if err != nil {
+			return r, err
+		}
+		j.world(w)
+		step()
 	}
 	all := []*known{ours}
 	for _, b := range baselines {
