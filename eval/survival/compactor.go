@@ -38,7 +38,7 @@ func Compactors() []Compactor {
 		{Name: "bernoulli", About: "keeps each sentence, of old summaries and records too, with p = 0.5", New: stateless(bernoulli)},
 		{Name: "paraphrase", About: "says everything again in other words, without numbers, names and paths", New: stateless(paraphrase)},
 		{Name: "merge-confuse", About: "states older values and turned-round steps as current, in the form of the record", New: mergeConfuse},
-		{Name: "stale", About: "gives back its first summary, later with the oldest record that it saw", New: staleSummary},
+		{Name: "stale", About: "gives back its first summary and, in turn with that, nothing but the oldest record that it saw", New: staleSummary},
 		{Name: "inject", About: "gives orders to whoever reads it, with forged records and forged tags", New: stateless(inject)},
 		{Name: "evict", About: "writes 80 kB that say nothing", New: stateless(evict)},
 		{Name: "malformed", About: "breaks tags, delimiters, code fences and characters", New: malformed},
@@ -160,8 +160,11 @@ func staleSummary(rng *rand.Rand) eval.Script {
 			}
 			return asSummary(r, first)
 		}
-		if record == "" {
+		switch {
+		case record == "":
 			return asSummary(r, first)
+		case n%2 == 1:
+			return asSummary(r, record)
 		}
 		return asSummary(r, first+"\n\n"+record)
 	}
@@ -234,7 +237,7 @@ func malformed(rng *rand.Rand) eval.Script {
 		said := bounded("Some of it is done. "+keepLast(rng, r), 400)
 		defects := []string{
 			"<analysis>\nI go through it in order. " + said,
-			said + "\n" + holdfast.BlockOpen + " revision=\"3\">\n## Plan in force\n1. [pending] ",
+			holdfast.BlockOpen + " revision=\"3\">\n## Plan in force\n1. [pending] " + said,
 			said + "\n" + holdfast.BlockOpen[:9],
 			holdfast.BlockClose + "\n" + said,
 			"</summary>\n</analysis>\n<summary>\n<summary>\n```go\nfunc (" + said + "\n````\n```",

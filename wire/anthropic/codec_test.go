@@ -312,11 +312,15 @@ func TestPatchBody(t *testing.T) {
 		},
 		{
 			"an older block makes room, in every text", `{"type":"message","content":[{"type":"text","text":"a\n` + older + ` b"},{"type":"text","text":"c ` + older + `"},{"text":"\u003choldfast-record x","type":"text"}],"stop_reason":"end_turn"}`,
-			`{"type":"message","content":[{"type":"text","text":"a b"},{"type":"text","text":"c\n\n` + recordIn + `"},{"text":"","type":"text"}],"stop_reason":"end_turn"}`, "c\n\n" + record,
+			`{"type":"message","content":[{"type":"text","text":"a b"},{"type":"text","text":"c"},{"text":"\n\n` + recordIn + `","type":"text"}],"stop_reason":"end_turn"}`, record,
 		},
 		{
 			"an older block that never closes reaches to the end", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record rev=1> b"}],"stop_reason":"end_turn"}`,
 			`{"type":"message","content":[{"type":"text","text":"a\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "a\n\n" + record,
+		},
+		{
+			"nothing but an older block", `{"type":"message","content":[{"type":"text","text":" ` + older + `"}],"stop_reason":"end_turn"}`,
+			`{"type":"message","content":[{"type":"text","text":"\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, record,
 		},
 	}
 	for _, c := range cases {
@@ -329,7 +333,6 @@ func TestPatchBody(t *testing.T) {
 	}
 	refused := []struct{ name, body, block string }{
 		{"no text", `{"type":"message","content":[{"type":"thinking","thinking":"t"}],"stop_reason":"end_turn"}`, record},
-		{"nothing but an older block", `{"type":"message","content":[{"type":"text","text":" ` + older + `"}],"stop_reason":"end_turn"}`, record},
 		{"a tool call", `{"type":"message","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"n","input":{}}],"stop_reason":"tool_use"}`, record},
 		{"a refusal", `{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"refusal"}`, record},
 		{"an error", `{"type":"error","error":{"message":"a"}}`, record},

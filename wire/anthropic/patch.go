@@ -41,10 +41,11 @@ func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string)
 }
 
 // PatchBody puts block at the end of an answer that was not streamed: behind
-// its last text that holds more than white space, two line breaks between. An
-// older block in any of its texts is cut first, with the white space before it,
-// up to its end or, when it has none, to the end of that text. summary is the
-// digest of the patched text as the client receives it.
+// its last text that is more than white space, two line breaks between. An
+// older block in any of its texts is cut first, be it all that the text holds,
+// with the white space before it, up to its end or, when it has none, to the
+// end of that text. summary is the digest of the patched text as the client
+// receives it.
 //
 // ok is false, and patched is body itself, when the answer is not Complete, has
 // no such text or calls a tool, or when block is empty. block is valid UTF-8.

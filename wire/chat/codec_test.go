@@ -382,6 +382,7 @@ func TestPatchBody(t *testing.T) {
 		{"an older block makes room", choice(`"content":"a\n`+older+` b `+older+`"`, "stop"), choice(`"content":"a b\n\n`+recordIn+`"`, "stop"), "a b\n\n" + record},
 		{"an older block that never closes reaches to the end", choice(`"content":"a \u003choldfast-record rev=1> b"`, "stop"), choice(`"content":"a\n\n`+recordIn+`"`, "stop"), "a\n\n" + record},
 		{"empty calls and no refusal", choice(`"content":"a","tool_calls":[],"function_call":null,"refusal":null`, "stop"), choice(`"content":"a\n\n`+recordIn+`","tool_calls":[],"function_call":null,"refusal":null`, "stop"), "a\n\n" + record},
+		{"nothing but an older block", choice(`"content":" `+older+`"`, "stop"), choice(`"content":"\n\n`+recordIn+`"`, "stop"), record},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -394,7 +395,6 @@ func TestPatchBody(t *testing.T) {
 	refused := []struct{ name, body, block string }{
 		{"no text", choice(`"content":null`, "stop"), record},
 		{"white space", choice(`"content":" \n"`, "stop"), record},
-		{"nothing but an older block", choice(`"content":" `+older+`"`, "stop"), record},
 		{"a tool call", choice(`"content":"a","tool_calls":[{"id":"c1","function":{"name":"n","arguments":"{}"}}]`, "tool_calls"), record},
 		{"a tool call that the finish reason hides", choice(`"content":"a","tool_calls":[{"id":"c1","function":{"name":"n","arguments":"{}"}}]`, "stop"), record},
 		{"a finish reason that tells of a call", choice(`"content":"a"`, "tool_calls"), record},

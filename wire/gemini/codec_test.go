@@ -429,6 +429,7 @@ func TestPatchBody(t *testing.T) {
 			"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]} , ` + answer(``, "STOP") + `]`,
 			`[{"candidates":[{"content":{"parts":[{"text":"a\n\n` + recordIn + `"}]}}]} , ` + answer(``, "STOP") + `]`, "a\n\n" + record,
 		},
+		{"nothing but an older block", answer(`{"text":" `+older+`"}`, "STOP"), answer(`{"text":"\n\n`+recordIn+`"}`, "STOP"), record},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -441,7 +442,6 @@ func TestPatchBody(t *testing.T) {
 	refused := []struct{ name, body, block string }{
 		{"no text", answer(`{"text":"hm","thought":true}`, "STOP"), record},
 		{"white space", answer(`{"text":" \n"}`, "STOP"), record},
-		{"nothing but an older block", answer(`{"text":" `+older+`"}`, "STOP"), record},
 		{"text that is no string", answer(`{"text":7}`, "STOP"), record},
 		{"a call", answer(`{"text":"a"},{"functionCall":{"name":"t"}}`, "STOP"), record},
 		{"a part of another kind", answer(`{"text":"a"},{"executableCode":{}}`, "STOP"), record},

@@ -39,10 +39,10 @@ func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string)
 
 // PatchBody puts block at the end of an answer that was not streamed, or of a
 // stream in its list form: behind the last character of its text, two line
-// breaks between. An older block in the text is cut first, with the white space
-// before it, up to its end or, when it has none, to the end of the text. summary
-// is the digest of the patched text as the client receives it, joined from its
-// parts without the thoughts.
+// breaks between. An older block in the text is cut first, be it all of it,
+// with the white space before it, up to its end or, when it has none, to the
+// end of the text. summary is the digest of the patched text as the client
+// receives it, joined from its parts without the thoughts.
 //
 // ok is false, and patched is body itself, when the answer is not Complete, has
 // no more text than white space, holds anything but text and thoughts (a call),

@@ -380,8 +380,7 @@ func checkSame(t *testing.T, text string, cut int, finishAlone bool) {
 	}
 	got := listen(out, nil).Answer()
 	if !ok {
-		// The stream may have lost older blocks before it was known that
-		// no text is left; the body has not.
+		// A stream without a text reads as one that broke off, a body does not.
 		return
 	}
 	for i, e := range want.Events {

@@ -303,8 +303,9 @@ func TestPatchBody(t *testing.T) {
 		},
 		{
 			"an older block makes room, in every text", message(`a\n`+older+` b`) + `,` + message(`c `+older, `\u003choldfast-record x`),
-			message(`a b`) + `,` + message(`c\n\n`+recordIn, ``), "c\n\n" + record,
+			message(`a b`) + `,` + message(`c`, `\n\n`+recordIn), record,
 		},
+		{"nothing but an older block", message(` ` + older), message(`\n\n` + recordIn), record},
 		{
 			"texts of others are left alone", `{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message("a"),
 			`{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message(`a\n\n`+recordIn), "a\n\n" + record,
@@ -321,7 +322,6 @@ func TestPatchBody(t *testing.T) {
 	call := `{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`
 	refused := []struct{ name, body, block string }{
 		{"no text", response(`{"type":"reasoning"}`), record},
-		{"nothing but an older block", response(message(` ` + older)), record},
 		{"a function call", response(message("a") + `,` + call), record},
 		{"a custom call", response(message("a") + `,` + strings.Replace(call, "function_call", "custom_tool_call", 1)), record},
 		{"a refusal", response(message("a") + `,{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`), record},

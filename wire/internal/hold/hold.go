@@ -115,10 +115,11 @@ func (q *Queue) Pass(f Frame, emit func(raw []byte)) {
 }
 
 // End ends the text: what comes next belongs to another one. It reports whether
-// the text that ended kept more than white space.
+// the text that ended was more than white space, as it came.
 func (q *Queue) End() (visible bool) { return q.cutter.End() }
 
-// Visible reports whether the text that was begun keeps more than white space.
+// Visible reports whether the text that was begun is more than white space, as
+// it came.
 func (q *Queue) Visible() bool { return q.cutter.Visible() }
 
 // Wait makes the frames that come from now on wait for Go.
@@ -139,7 +140,7 @@ func (q *Queue) goWith(tail string, emit func(raw []byte)) {
 }
 
 // Finish ends an answer that is one text, and puts tail at its end, unless tail
-// is empty, the text holds no more than white space, or no frame waits. It
+// is empty, the text is no more than white space as it came, or no frame waits. It
 // emits what stands before the frames that wait; those it returns, with tail in
 // the text of the first one if that has some. If not, it emits extra before
 // them: a frame with tail alone, made like the data of the first one. sum is the
@@ -259,7 +260,8 @@ func Envelope(dst, data []byte, names ...string) []byte {
 
 // Patch returns a copy of data without older blocks in the text that the
 // literals at texts make up together, and with tail at its end. sum is the
-// digest of that text. ok is false when it holds no more than white space.
+// digest of that text. ok is false when it is no more than white
+// space as it came.
 func Patch(data []byte, texts []holdfast.Span, tail string) (patched []byte, sum holdfast.Digest, ok bool) {
 	q, f := New(), Frame{Data: data, Texts: texts}
 	q.Read(&f)

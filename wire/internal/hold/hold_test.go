@@ -89,7 +89,7 @@ func TestFinish(t *testing.T) {
 		{"a text that ends in half a character", nil, []Frame{line(`a\ud83e`)}, "T", "", written(`a\ud83eT`), "a\ufffdT"},
 		{"no tail", []Frame{line("a")}, []Frame{line("b")}, "", written("a"), written("b"), ""},
 		{"white space is no text", []Frame{line(" ")}, []Frame{line()}, "T", written(" "), written(), ""},
-		{"nothing but an older block is no text", []Frame{line(older)}, []Frame{line()}, "T", written(""), written(), ""},
+		{"nothing but an older block is a text", []Frame{line(older)}, []Frame{line()}, "T", written("") + "extra like []", written(), "T"},
 		{"no frame waits", []Frame{line("a")}, nil, "T", written("a"), "", ""},
 	}
 	for _, c := range cases {
@@ -138,7 +138,7 @@ func TestPatch(t *testing.T) {
 	if want := `["a",""," bT"]`; !ok || string(got) != want || sum != holdfast.TextDigest("a bT") {
 		t.Errorf("got %s, %v, %v; want %s", got, sum, ok, want)
 	}
-	f = line(" ", older)
+	f = line(" ", "\n")
 	if got, sum, ok := Patch(f.Data, f.Texts, "T"); ok || got != nil || !sum.IsZero() {
 		t.Errorf("without text: got %s, %v, %v", got, sum, ok)
 	}

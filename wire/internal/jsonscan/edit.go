@@ -80,7 +80,7 @@ func (c *Cutter) text(r rune, n int) {
 			from = c.space
 		}
 		c.cuts = append(c.cuts, holdfast.Span{Start: from, End: c.pos + n})
-		c.cutting, c.matched, c.space = true, 0, -1
+		c.visible, c.cutting, c.matched, c.space = true, true, 0, -1
 		return
 	}
 	if c.matched > 0 {
@@ -135,11 +135,12 @@ func (c *Cutter) Settled() int {
 	return c.mark
 }
 
-// Visible reports whether the text so far keeps more than white space.
+// Visible reports whether the text so far is more than white space. A passage
+// counts: what was cut was said, though nothing of it is left.
 func (c *Cutter) Visible() bool { return c.visible }
 
 // End ends the text: everything is settled, the next literal begins a new text.
-// It reports whether the text that ended kept more than white space.
+// It reports whether the text that ended was more than white space.
 func (c *Cutter) End() (visible bool) {
 	visible = c.visible || !c.cutting && c.matched > 0
 	c.space, c.matched, c.cutting, c.visible = -1, 0, false, false
@@ -170,8 +171,8 @@ func (c *Cutter) Forget(before int) {
 }
 
 // Amend returns the edits that cut the passages of c from the texts at lits,
-// each a text of its own, and put tail at the end of the last one that keeps
-// more than white space. It also returns which one that is (-1: none) and that
+// each a text of its own, and put tail at the end of the last one that is more
+// than white space as it came. It also returns which one that is (-1: none) and that
 // literal as it will be. lits are string literals of b in rising order; c is
 // between two texts.
 func (c *Cutter) Amend(b []byte, lits []holdfast.Span, tail string) (edits []Edit, last int, lit []byte) {

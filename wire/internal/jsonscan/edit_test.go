@@ -51,8 +51,8 @@ func TestCutter(t *testing.T) {
 		{"a passage over many literals", []string{`"a "`, `" <"`, `""`, `"rec 1"`, `"2"`, `"</r"`, `"ec>b"`}, []string{`"a"`, `""`, `""`, `""`, `""`, `""`, `"b"`}, true},
 		{"a false start over many literals", []string{`"a "`, `"<r"`, `"e"`, `"d>"`}, []string{`"a "`, `"<r"`, `"e"`, `"d>"`}, true},
 		{"a false end inside a passage", []string{`"<rec </re</rec>x"`}, []string{`"x"`}, true},
-		{"a text that is nothing but a passage leaves nothing to see", []string{`" <rec></rec> \n"`}, []string{`" \n"`}, false},
-		{"a text that ends in the middle of a start is visible", []string{`" <re"`}, []string{`" <re"`}, true},
+		{"a text that is nothing but a passage is no blank one", []string{`" <rec></rec> \n"`}, []string{`" \n"`}, true},
+		{"a text that ends in the middle of a start is no blank one", []string{`" <re"`}, []string{`" <re"`}, true},
 		{"no text at all", []string{`""`, `null`}, []string{`""`, `null`}, false},
 	}
 	for _, c := range cases {
@@ -121,7 +121,7 @@ func FuzzCutter(f *testing.F) {
 		if got != want {
 			t.Fatalf("%q became %q, want %q", text, got, want)
 		}
-		if visible != (strings.TrimFunc(want, unicode.IsSpace) != "") {
+		if visible != (strings.TrimFunc(text, unicode.IsSpace) != "") {
 			t.Fatalf("visible %v for %q", visible, want)
 		}
 	})
@@ -135,9 +135,10 @@ func TestAmend(t *testing.T) {
 	}{
 		{"the tail goes behind the last text", `["a","b"]`, "\n.", `["a","b\n."]`, 1, `"b\n."`},
 		{"a text of white space is not the last", `["a"," \n"]`, "!", `["a!"," \n"]`, 0, `"a!"`},
-		{"passages are cut from every text", `["<rec></rec>","a <rec>","b <rec></rec>c","<rec>"]`, "!", `["","a","bc!",""]`, 2, `"bc!"`},
+		{"passages are cut from every text", `["<rec></rec>","a <rec>","b <rec></rec>c","<rec>"]`, "!", `["","a","bc","!"]`, 3, `"!"`},
 		{"without a tail passages are only cut", `["a <rec>","b"]`, "", `["a","b"]`, 1, `"b"`},
-		{"no text is left", `[" <rec></rec>"]`, "!", `[""]`, -1, ""},
+		{"a text that is nothing but a passage", `[" <rec></rec>"," "]`, "!", `["!"," "]`, 0, `"!"`},
+		{"no text", `[" ",""]`, "!", `[" ",""]`, -1, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
