@@ -13,6 +13,9 @@ type (
 	SessionID  string
 	BranchID   string
 	BoundaryID string
+
+	ConversationID string
+	EventID        string
 )
 
 // Protocol names a wire format.
