@@ -177,6 +177,33 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	})
 }
 
+func TestStamp(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	entry := holdfast.Entry{ID: "new", At: at}
+	cases := []struct {
+		name, line string
+		e          holdfast.Entry
+		want       string
+	}{
+		{"what is missing is put at the end", `{"kind":"turn"}`, entry, `{"kind":"turn","at":"2026-03-01T12:00:00Z","id":"new"}`},
+		{"another id is replaced where it stands", `{"id":"old","kind":"turn","at":"2026-03-01T12:00:00Z"}`, entry, `{"id":"new","kind":"turn","at":"2026-03-01T12:00:00Z"}`},
+		{"what is there already leaves the line as it is", `{ "id":"new", "at":"2026-03-01T13:00:00+01:00"}`, entry, `{ "id":"new", "at":"2026-03-01T13:00:00+01:00"}`},
+		{"all else stays byte for byte", `{"kind":"user" ,"x\"":{ "a": 1.0}}`, entry, `{"kind":"user","x\"":{ "a": 1.0},"at":"2026-03-01T12:00:00Z","id":"new"}`},
+		{
+			"the ids that a revocation names", `{"kind":"revocation","compactions":["a"],"id":"new","at":"2026-03-01T12:00:00Z"}`,
+			holdfast.Entry{ID: "new", At: at, Event: holdfast.Revocation{Overlays: []holdfast.EventID{"b"}}},
+			`{"kind":"revocation","compactions":["b"],"id":"new","at":"2026-03-01T12:00:00Z"}`,
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := conversation.Stamp([]byte(c.line), c.e); string(got) != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestNamerNamesLinesByAllBeforeThem(t *testing.T) {
 	names := func(lines ...string) (ids []string) {
 		var n conversation.Namer

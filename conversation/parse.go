@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +99,7 @@ func ParseLine(line []byte) (holdfast.Entry, error) {
 			ID   holdfast.EventID `json:"id"`
 			At   time.Time        `json:"at"`
 		}
-		if json.Unmarshal(line, &head) != nil || head.Kind == "" || known(head.Kind) {
+		if json.Unmarshal(line, &head) != nil || head.Kind == "" || Known(head.Kind) {
 			return holdfast.Entry{}, unreadable(err)
 		}
 		l = lineForm{Kind: head.Kind, ID: head.ID, At: head.At}
@@ -106,7 +108,7 @@ func ParseLine(line []byte) (holdfast.Entry, error) {
 		return holdfast.Entry{}, errors.New(`there is no "kind"`)
 	}
 	e := holdfast.Entry{ID: l.ID, At: l.At.UTC().Truncate(time.Microsecond)}
-	if !known(l.Kind) {
+	if !Known(l.Kind) {
 		e.Event = holdfast.Unknown{Type: l.Kind, Raw: bytes.Clone(line)}
 		return e, nil
 	}
@@ -116,7 +118,8 @@ func ParseLine(line []byte) (holdfast.Entry, error) {
 	return e, nil
 }
 
-func known(kind string) bool {
+// Known reports whether this version knows a kind of event.
+func Known(kind string) bool {
 	switch kind {
 	case KindTurn, KindUser, KindAssistant, KindReasoning, KindToolCall, KindToolResult,
 		KindConfig, KindCompaction, KindRevocation, KindContinuity, KindUsage:
@@ -281,4 +284,74 @@ func (l *lineForm) usage() (holdfast.Event, error) {
 		return nil, errors.New("a count of tokens is below 0")
 	}
 	return u, nil
+}
+
+// Stamp is the line of an entry of a known kind with its id, its time, and the
+// ids that a revocation names: they are put in where the line has none, and
+// replaced where it has others. All else of the line stays as it is, what this
+// version does not know included.
+func Stamp(line []byte, e holdfast.Entry) []byte {
+	var has struct {
+		ID          *holdfast.EventID  `json:"id"`
+		At          *time.Time         `json:"at"`
+		Compactions []holdfast.EventID `json:"compactions"`
+	}
+	// The line was read before.
+	_ = json.Unmarshal(line, &has)
+	set := map[string][]byte{}
+	put := func(name string, value any) {
+		// These values have a JSON form.
+		set[name], _ = json.Marshal(value)
+	}
+	if has.ID == nil || *has.ID != e.ID {
+		put("id", e.ID)
+	}
+	if has.At == nil || !has.At.Equal(e.At) {
+		put("at", e.At.UTC())
+	}
+	if r, ok := e.Event.(holdfast.Revocation); ok && !slices.Equal(r.Overlays, has.Compactions) {
+		put("compactions", r.Overlays)
+	}
+	if len(set) == 0 {
+		return line
+	}
+	return replaced(line, set)
+}
+
+// replaced writes the object in line with members set, each in its place, or at
+// the end in the order of their names.
+func replaced(line []byte, set map[string][]byte) []byte {
+	out := make([]byte, 0, len(line)+120)
+	add := func(name string, value []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		// Names were read, so they are valid text.
+		out, _ = jsontext.AppendQuote(out, name)
+		out = append(append(out, ':'), value...)
+	}
+	out = append(out, '{')
+	dec := jsontext.NewDecoder(bytes.NewReader(line))
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return line
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return line
+		}
+		if given, ok := set[key]; ok {
+			add(key, given)
+			delete(set, key)
+		} else {
+			add(key, value)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		add(key, set[key])
+	}
+	return append(out, '}')
 }

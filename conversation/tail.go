@@ -10,13 +10,10 @@ import (
 // Tail is the end of a stream: it knows what may be appended next. The zero value
 // is the end of an empty stream.
 type Tail struct {
-	turns    int
+	Counter
 	open     map[string]int // calls of the last turn without a result
 	overlays map[holdfast.EventID]bool
 }
-
-// Turns is how many turns the stream has.
-func (t *Tail) Turns() int { return t.turns }
 
 // Append takes the next entry, or says why it cannot stand there; then nothing
 // changed. A result needs an open call of its id in the turn, a revocation
@@ -24,7 +21,6 @@ func (t *Tail) Turns() int { return t.turns }
 func (t *Tail) Append(e holdfast.Entry) error {
 	switch event := e.Event.(type) {
 	case holdfast.TurnStart:
-		t.turns++
 		t.open = nil
 	case holdfast.ToolResult:
 		if t.open[event.CallID] == 0 {
@@ -48,8 +44,6 @@ func (t *Tail) Append(e holdfast.Entry) error {
 			}
 		}
 	}
-	if forModel(e.Event) && t.turns == 0 {
-		t.turns = 1
-	}
+	t.Count(e.Event)
 	return nil
 }

@@ -25,6 +25,20 @@ func Turns(entries []holdfast.Entry) []Turn {
 	return turns
 }
 
+// Counter counts the turns of a stream as it is read.
+type Counter struct{ turns int }
+
+// Count takes the next event and returns the turn that it is in, from 0.
+func (c *Counter) Count(e holdfast.Event) (turn int) {
+	if _, marker := e.(holdfast.TurnStart); marker || c.turns == 0 && forModel(e) {
+		c.turns++
+	}
+	return max(c.turns-1, 0)
+}
+
+// Turns is how many turns there are so far.
+func (c *Counter) Turns() int { return c.turns }
+
 // forModel reports whether an event is part of what a model is sent.
 func forModel(e holdfast.Event) bool {
 	switch e.(type) {

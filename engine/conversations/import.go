@@ -1,0 +1,261 @@
+package conversations
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/conversation"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// Imported tells what an import did with one conversation.
+type Imported struct {
+	ID    holdfast.ConversationID
+	Title string
+	New   bool // it was not there before
+	Added int  // events
+	Known int  // events that were there already
+}
+
+// Damage is a line that was left out.
+type Damage struct {
+	Line   int // from 1
+	Reason string
+}
+
+// ImportOptions say how a file is read.
+type ImportOptions struct {
+	// Copy gives all that is read new ids, so that it stands beside what is there.
+	Copy bool
+	// Progress is called now and then with the bytes that were read; nil: never.
+	Progress func(bytes int64)
+}
+
+// Import reads conversations in the line form: one, or several that each begin
+// with a head. What has no id gets one that is made of its line and of all before
+// it; what has no time gets that of the event before it, or the present. The
+// error is a conflict when a conversation that is there goes on in another way
+// than in the file: then what stands before it in the file is imported, and it
+// is left as it is.
+func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) ([]Imported, []Damage, error) {
+	im := importer{s: s, options: o, at: s.now().UTC().Truncate(time.Microsecond)}
+	in := bufio.NewReaderSize(r, 1<<20)
+	var read int64
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		read += int64(len(line))
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := im.line(ctx, n, bytes.TrimSpace(line)); err != nil {
+				if im.w != nil {
+					err = im.w.undo(ctx, err)
+				}
+				return im.done, im.damage, err
+			}
+		}
+		if o.Progress != nil && n%1000 == 0 {
+			o.Progress(read)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return im.done, im.damage, holdfast.Errorf(holdfast.ErrUnavailable, "the file cannot be read: %w", err)
+		}
+	}
+	return im.done, im.damage, im.end(ctx)
+}
+
+// importer is the reading of one file.
+type importer struct {
+	s       *Service
+	options ImportOptions
+	done    []Imported
+	damage  []Damage
+
+	// Of the conversation that is being read. w is nil until its first event.
+	head  conversation.Head
+	w     *writer
+	now   Imported
+	names conversation.Namer
+	at    time.Time // of the event before
+	// have are the events that are stored already and not yet seen in the file.
+	have []store.StoredEvent
+	// renamed are the new ids of a copy, by the old ones.
+	renamed map[holdfast.EventID]holdfast.EventID
+}
+
+func (im *importer) line(ctx context.Context, n int, line []byte) error {
+	head, ok, err := conversation.ParseHead(line)
+	if err != nil {
+		return holdfast.Errorf(holdfast.CodeOf(err), "line %d: %w", n, err)
+	}
+	if ok {
+		if err := im.end(ctx); err != nil {
+			return err
+		}
+		im.head = head
+		im.names.Next(line)
+		return nil
+	}
+	name := im.names.Next(line)
+	e, err := conversation.ParseLine(line)
+	if err != nil {
+		im.damage = append(im.damage, Damage{n, err.Error()})
+		return nil
+	}
+	given := e.ID != ""
+	if !given {
+		e.ID = name
+	}
+	if e.At.IsZero() {
+		e.At = im.at
+	}
+	im.at = e.At
+	if im.options.Copy {
+		im.rename(&e)
+	}
+	if im.w == nil {
+		if err := im.begin(ctx, e); err != nil {
+			return err
+		}
+	}
+	if _, unknown := e.Event.(holdfast.Unknown); !unknown {
+		line = conversation.Stamp(line, e)
+	}
+	if len(im.have) > 0 {
+		old := im.have[0]
+		// An unknown line has no id that an export could have written down.
+		if old.ID != e.ID && (given || !bytes.Equal(old.Line, line)) {
+			return holdfast.Errorf(holdfast.ErrConflict,
+				"line %d: conversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", n, im.w.c.ID)
+		}
+		im.have = im.have[1:]
+		im.now.Known++
+		return nil
+	}
+	if im.now.Title == "" {
+		im.now.Title = titleOf(e.Event)
+		im.w.c.Title = im.now.Title
+	}
+	im.now.Added++
+	return im.w.put(ctx, store.StoredEvent{ID: e.ID, Kind: conversation.KindOf(e.Event), At: e.At, Line: line})
+}
+
+// begin finds or makes the conversation of the first event e.
+func (im *importer) begin(ctx context.Context, e holdfast.Entry) error {
+	c := store.Conversation{
+		ID: im.head.ID, Principal: im.s.principal, Title: im.head.Title, Origin: store.ImportedConversation, Agent: im.head.Agent,
+		Parent: im.head.Parent, ParentSeq: im.head.ParentSeq, Version: store.StreamVersion, CreatedAt: im.head.CreatedAt,
+	}
+	if c.ID == "" {
+		var names conversation.Namer
+		c.ID = holdfast.ConversationID(names.Next([]byte("conversation of " + e.ID)))
+	}
+	if im.options.Copy {
+		c.ID = holdfast.ConversationID(im.s.newID())
+	}
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = e.At
+	}
+	old, err := im.s.st.Get(ctx, im.s.principal, c.ID)
+	switch {
+	case err == nil:
+		if c = old; c.Version > store.StreamVersion {
+			return newer(c)
+		}
+		for e, err := range im.s.st.Events(ctx, im.s.principal, c.ID, store.EventRange{}) {
+			if err != nil {
+				return err
+			}
+			if conversation.Known(e.Kind) {
+				e.Line = nil // its id is enough to compare it by
+			}
+			im.have = append(im.have, e)
+		}
+	case holdfast.CodeOf(err) != holdfast.ErrNotFound:
+		return err
+	}
+	im.w = im.s.writer(c)
+	im.w.exists = err == nil
+	im.now = Imported{ID: c.ID, Title: c.Title, New: err != nil}
+	return nil
+}
+
+// end writes what is left of the conversation that is being read.
+func (im *importer) end(ctx context.Context) error {
+	if im.w == nil && im.head.ID != "" {
+		if err := im.begin(ctx, holdfast.Entry{At: im.at}); err != nil {
+			return err
+		}
+	}
+	if im.w != nil {
+		if err := im.w.flush(ctx); err != nil {
+			return im.w.undo(ctx, err)
+		}
+		im.done = append(im.done, im.now)
+	}
+	im.head, im.w, im.now = conversation.Head{}, nil, Imported{}
+	im.names, im.have, im.renamed = conversation.Namer{}, nil, nil
+	return nil
+}
+
+// rename gives an event, and what it names, new ids.
+func (im *importer) rename(e *holdfast.Entry) {
+	if im.renamed == nil {
+		im.renamed = map[holdfast.EventID]holdfast.EventID{}
+	}
+	id := holdfast.EventID(im.s.newID())
+	switch event := e.Event.(type) {
+	case holdfast.Overlay:
+		im.renamed[e.ID] = id
+	case holdfast.Revocation:
+		ids := make([]holdfast.EventID, len(event.Overlays))
+		for i, old := range event.Overlays {
+			ids[i] = cmp.Or(im.renamed[old], old)
+		}
+		e.Event = holdfast.Revocation{Overlays: ids}
+	}
+	e.ID = id
+}
+
+// maxTitle bounds a title that is made of a message, in characters.
+const maxTitle = 60
+
+// titleOf is a title made of a message that a person typed; "" for other events.
+func titleOf(e holdfast.Event) string {
+	m, ok := e.(holdfast.UserMessage)
+	if !ok || m.Synthetic {
+		return ""
+	}
+	for _, p := range m.Parts {
+		text, ok := p.(holdfast.Text)
+		if words := strings.Fields(string(text)); ok && len(words) > 0 {
+			return bounded(words)
+		}
+	}
+	return ""
+}
+
+// bounded is as many of the words as a title has room for.
+func bounded(words []string) string {
+	title := ""
+	for _, w := range words {
+		longer := strings.TrimSpace(title + " " + w)
+		if utf8.RuneCountInString(longer) > maxTitle {
+			if title == "" {
+				return string([]rune(w)[:maxTitle-1]) + "…"
+			}
+			return title + " …"
+		}
+		title = longer
+	}
+	return title
+}
