@@ -212,3 +212,35 @@ func TestTheTailTakesNoOrphan(t *testing.T) {
 		}
 	})
 }
+
+// TestDecidingIsWhatAProjectionFollows: without events by number, an overlay is
+// in force exactly when it decides a turn that holds something for the model.
+func TestDecidingIsWhatAProjectionFollows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := randomStream(t)
+		for i, e := range in {
+			if o, ok := e.Event.(holdfast.Overlay); ok && o.ByEvents() {
+				in[i].Event = holdfast.Unknown{}
+			}
+		}
+		overlays := conversation.Overlays(in)
+		deciding := map[int]bool{}
+		for i, turn := range conversation.Turns(in) {
+			empty := true
+			for _, e := range in[turn.Start:turn.End] {
+				switch e.Event.(type) {
+				case holdfast.UserMessage, holdfast.AssistantMessage, holdfast.Reasoning, holdfast.ToolCall, holdfast.ToolResult:
+					empty = false
+				}
+			}
+			for _, n := range conversation.Deciding(overlays, i) {
+				if !empty || overlays[n].Summary != nil {
+					deciding[n] = true
+				}
+			}
+		}
+		if got := conversation.Project(in, nil).InForce; got != len(deciding) {
+			t.Fatalf("%d overlays in force, %d decide", got, len(deciding))
+		}
+	})
+}

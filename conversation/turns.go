@@ -1,6 +1,10 @@
 package conversation
 
-import "github.com/holdfast-dev/holdfast"
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+)
 
 // Turn is where a turn stands: entries[Start:End]. Its marker, if it has one, is
 // the first of them, or stands behind settings and the like in turn 0.
@@ -101,6 +105,37 @@ func Overlays(entries []holdfast.Entry) []PlacedOverlay {
 				}
 			}
 		}
+	}
+	return list
+}
+
+// Deciding lists the overlays that decide how a turn is shown, by their index,
+// oldest first: those that Project follows there. Overlays of events are left
+// out, since they belong to no turn as a whole.
+func Deciding(overlays []PlacedOverlay, turn int) []int {
+	reasoning, tools, summary := -1, -1, -1
+	for i, o := range overlays {
+		if o.Revoked || o.ByEvents() || turn < o.FromTurn || turn > o.ToTurn {
+			continue
+		}
+		if o.StripReasoning {
+			reasoning = i
+		}
+		if o.Tools != nil {
+			tools = i
+		}
+		if o.Summary != nil {
+			summary = i
+		}
+	}
+	if summary >= 0 {
+		return []int{summary}
+	}
+	list := []int{reasoning, tools}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if list[0] < 0 {
+		list = list[1:]
 	}
 	return list
 }
