@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-dev/holdfast/store/internal/refuse"
 )
 
-// Memory is a store that lasts as long as its process. It never forgets a
-// removal. Find and FindBlock read all that a principal has.
+// Memory is a store that lasts as long as its process: a Writer, Reader, Keeper,
+// Sweeper and Conversations. It never forgets a removal. Find, FindBlock and List
+// read all that a principal has.
 type Memory struct {
 	mu       sync.RWMutex
 	sessions map[holdfast.SessionID]*memorySession
@@ -24,6 +25,9 @@ type Memory struct {
 	boundaries map[holdfast.BoundaryID]holdfast.BranchID
 	removed    map[holdfast.SessionID]bool
 	removals   []Removal
+
+	streams    map[holdfast.ConversationID]*memoryStream
+	recordings map[recordingKey]holdfast.ConversationID
 }
 
 type sessionKey struct {
@@ -54,6 +58,8 @@ func NewMemory() *Memory {
 		branches:   map[holdfast.BranchID]holdfast.SessionID{},
 		boundaries: map[holdfast.BoundaryID]holdfast.BranchID{},
 		removed:    map[holdfast.SessionID]bool{},
+		streams:    map[holdfast.ConversationID]*memoryStream{},
+		recordings: map[recordingKey]holdfast.ConversationID{},
 	}
 }
 
@@ -62,10 +68,10 @@ func (m *Memory) Apply(ctx context.Context, batches []Batch) []error {
 	errs := make([]error, len(batches))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ended := ctx.Err()
+	late := gaveUp(ctx)
 	for i, b := range batches {
-		if ended != nil {
-			errs[i] = holdfast.Errorf(holdfast.ErrUnavailable, "nothing was written, the caller gave up first: %w", ended)
+		if late != nil {
+			errs[i] = late
 			continue
 		}
 		// A batch is checked whole before its first row is written: that makes
@@ -78,6 +84,14 @@ func (m *Memory) Apply(ctx context.Context, batches []Batch) []error {
 		}
 	}
 	return errs
+}
+
+// gaveUp refuses a write whose context has ended.
+func gaveUp(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "nothing was written, the caller gave up first: %w", err)
+	}
+	return nil
 }
 
 func (m *Memory) checkSession(s Session) error {

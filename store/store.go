@@ -2,12 +2,13 @@
 // that keeps it. A capsule must outlive the process, or a restart between two
 // compactions would lose the plan.
 //
-// What is stored, per principal: sessions, their branches, the anchors by which
-// a later history is recognised (digests only), every revision of a capsule,
-// epochs with the block that a sticky delivery repeats, boundaries. No request
-// or answer is ever stored, and of their text only what a capsule holds.
+// What is stored of sessions, per principal: their branches, the anchors by
+// which a later history is recognised (digests only), every revision of a
+// capsule, epochs with the block that a sticky delivery repeats, boundaries. Of
+// the text of requests and answers a session holds only what a capsule does;
+// whole texts are in conversations, whose contract is Conversations.
 //
-// Laws, checked for every implementation by storetest:
+// Laws of sessions, checked for every implementation by storetest:
 //   - A Batch is applied whole or not at all, in the order given.
 //   - Applying the newest batch of a branch again changes nothing (a lost
 //     acknowledgement is safe).

@@ -2,8 +2,9 @@
 // to install.
 //
 // Laws:
-//   - What Apply acknowledged is on the disk: the log is flushed with every
-//     commit. A killed process loses nothing that was acknowledged.
+//   - What Apply, Append and all that writes acknowledged is on the disk: the
+//     log is flushed with every commit. A killed process loses nothing that was
+//     acknowledged.
 //   - The file and its -wal and -shm companions have mode 0600; a directory
 //     that is made for them has 0700.
 //   - Several processes may open one file: a command works on the sessions of
@@ -12,9 +13,9 @@
 //     seconds, readers for nobody. The file must be on a local disk.
 //   - A file of a newer schema is refused before anything in it is changed; one
 //     of an older schema is brought forward, never back.
-//   - A removed session leaves no text in the files: freed pages are zeroed and
-//     the log is emptied, at once unless another process is reading, else at the
-//     latest when the last process closes the file.
+//   - A removed session or conversation leaves no text in the files: freed pages
+//     are zeroed and the log is emptied, at once unless another process is
+//     reading, else at the latest when the last process closes the file.
 package sqlite
 
 import (
@@ -46,8 +47,9 @@ const busyTimeout = 5 * time.Second
 // at most 2 MB each.
 const readers = 4
 
-// Store is an open database: a store.Writer, Reader, Keeper and Sweeper with a
-// Close, all by the shared SQL body. It is safe for concurrent use.
+// Store is an open database: a store.Writer, Reader, Keeper, Sweeper and
+// Conversations with a Close, all by the shared SQL body. It is safe for
+// concurrent use.
 type Store struct {
 	*sqlstore.Store
 	writer *sql.DB

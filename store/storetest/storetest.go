@@ -4,6 +4,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -21,12 +22,13 @@ type Store interface {
 	store.Reader
 	store.Keeper
 	store.Sweeper
+	store.Conversations
 }
 
 // Run checks a store. Open returns a new, empty one for each test and closes
 // it at its end.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	groups := []map[string]func(*testing.T, Store){writing, refusing, reading, keeping}
+	groups := []map[string]func(*testing.T, Store){writing, refusing, reading, keeping, conversing, streaming, holding}
 	for _, tests := range groups {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -109,8 +111,10 @@ func code(err error) holdfast.Code {
 // are the same; times must be equal and in UTC.
 func expect[T any](t *testing.T, got, want T) {
 	t.Helper()
+	// Long texts are compared at once and not byte by byte.
+	texts := cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal))
 	utc := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.Location() == b.Location() })
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), utc); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), utc, texts); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
 }

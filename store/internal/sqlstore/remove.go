@@ -66,5 +66,5 @@ func (s *Store) Expire(ctx context.Context, before time.Time) (int, error) {
 // wipe follows a removal that is already committed, whatever became of its
 // context.
 func (s *Store) wipe(ctx context.Context) error {
-	return s.explain("wipe what removed sessions left in the files", s.dialect.Erased(context.WithoutCancel(ctx), s.writer))
+	return s.explain("wipe what a removal left in the files", s.dialect.Erased(context.WithoutCancel(ctx), s.writer))
 }

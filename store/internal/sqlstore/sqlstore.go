@@ -9,7 +9,11 @@
 //   - There is one writer connection. A context ends the wait for it; a
 //     transaction that has begun is finished, for a caller that gave up in the
 //     middle of a commit could not know what is stored.
-//   - Every read is one transaction, so it sees one state.
+//   - Every read is one transaction, so it sees one state; save Events, where
+//     each page is one: a consumer that takes its time keeps no connection from
+//     others, and no log from being emptied.
+//   - What an append writes and reads does not depend on the length of the
+//     stream: its end and counts stand in the row of the conversation.
 //   - Statements are those that SQLite and PostgreSQL understand alike, save
 //     the placeholders.
 package sqlstore
@@ -19,6 +23,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +57,7 @@ type Store struct {
 func New(ctx context.Context, writer, reader *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{writer: writer, reader: reader, dialect: d, prepared: map[string]*sql.Stmt{}}
 	writer.SetMaxOpenConns(1)
-	for _, query := range applyQueries() {
+	for _, query := range slices.Concat(applyQueries(), streamQueries()) {
 		stmt, err := writer.PrepareContext(ctx, query)
 		if err != nil {
 			return nil, errors.Join(s.explain("open the database", err), s.Close())
