@@ -47,30 +47,37 @@ type ImportOptions struct {
 // is left as it is.
 func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) ([]Imported, []Damage, error) {
 	im := importer{s: s, options: o, at: s.now().UTC().Truncate(time.Microsecond)}
+	err := im.read(ctx, r)
+	if err == nil {
+		err = im.end(ctx)
+	}
+	if err != nil && im.w != nil {
+		err = im.w.undo(ctx, err)
+	}
+	return im.done, im.damage, err
+}
+
+func (im *importer) read(ctx context.Context, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	var read int64
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		read += int64(len(line))
-		if len(bytes.TrimSpace(line)) > 0 {
-			if err := im.line(ctx, n, bytes.TrimSpace(line)); err != nil {
-				if im.w != nil {
-					err = im.w.undo(ctx, err)
-				}
-				return im.done, im.damage, err
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if err := im.line(ctx, n, line); err != nil {
+				return err
 			}
 		}
-		if o.Progress != nil && n%1000 == 0 {
-			o.Progress(read)
+		if im.options.Progress != nil && n%1000 == 0 {
+			im.options.Progress(read)
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return im.done, im.damage, holdfast.Errorf(holdfast.ErrUnavailable, "the file cannot be read: %w", err)
+			return holdfast.Errorf(holdfast.ErrUnavailable, "the file cannot be read: %w", err)
 		}
 	}
-	return im.done, im.damage, im.end(ctx)
 }
 
 // importer is the reading of one file.
@@ -198,7 +205,7 @@ func (im *importer) end(ctx context.Context) error {
 	}
 	if im.w != nil {
 		if err := im.w.flush(ctx); err != nil {
-			return im.w.undo(ctx, err)
+			return err
 		}
 		im.done = append(im.done, im.now)
 	}
