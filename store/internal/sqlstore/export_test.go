@@ -1,8 +1,14 @@
 package sqlstore
 
 // The look-ups over all of a principal's history, as Find and FindBlock run
-// them.
+// them, and what must not grow with a conversation or the number of them.
 const (
 	FindTwoAnchors = findAnchors + "?,?)"
 	FindBlock      = findBlock
+	GetEnd         = getEnd
+	HeadByBranch   = headByBranch
+	ListHeads      = listHeads
 )
+
+// EventsQuery is how Events reads a range.
+var EventsQuery = eventsQuery

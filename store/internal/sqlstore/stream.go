@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -27,10 +26,11 @@ const (
 		version = CASE WHEN version < ? THEN ? ELSE version END,
 		used_at = CASE WHEN used_at < ? THEN ? ELSE used_at END WHERE id = ?`
 
-	rangeOfEvents = `SELECT seq, event_id, kind, happened_at, line FROM events
-		WHERE conversation_id = ? AND seq > ? AND seq <= ?`
-	ofKind  = ` AND kind = ?`
-	inOrder = ` ORDER BY seq`
+	// The end of a range is not in the query: SQLite would take two bounds of seq
+	// for better than the kind.
+	eventsBehind = `SELECT seq, event_id, kind, happened_at, line FROM events WHERE conversation_id = ? AND seq > ?`
+	ofKind       = ` AND kind = ?`
+	inOrder      = ` ORDER BY seq`
 )
 
 // streamQueries lists what is prepared when a store opens.
@@ -136,26 +136,26 @@ func (t tx) page(p holdfast.Principal, id holdfast.ConversationID, r store.Event
 		if err := rows.Scan(&e.Seq, &e.ID, &e.Kind, instant{&e.At}, &e.Line); err != nil {
 			return nil, false, err
 		}
+		if r.UpTo != 0 && e.Seq > r.UpTo {
+			return page, false, nil
+		}
 		page = append(page, e)
 		size += len(e.Line)
 	}
 	return page, true, nil
 }
 
-// eventsQuery merges one query per kind: each follows an index in the order of
-// the stream, so that nothing is sorted and no row of another kind is read.
+// eventsQuery reads what stands behind the beginning of a range, in order. It
+// merges one query per kind: each follows an index in the order of the stream, so
+// that nothing is sorted and no row of another kind is read.
 func eventsQuery(id holdfast.ConversationID, r store.EventRange) (query string, args []any) {
-	upTo := r.UpTo
-	if upTo == 0 {
-		upTo = math.MaxInt64
-	}
 	if len(r.Kinds) == 0 {
-		return rangeOfEvents + inOrder, []any{id, r.After, upTo}
+		return eventsBehind + inOrder, []any{id, r.After}
 	}
 	var arms []string
 	for _, kind := range slices.Compact(slices.Sorted(slices.Values(r.Kinds))) {
-		arms = append(arms, rangeOfEvents+ofKind)
-		args = append(args, id, r.After, upTo, kind)
+		arms = append(arms, eventsBehind+ofKind)
+		args = append(args, id, r.After, kind)
 	}
 	return strings.Join(arms, " UNION ALL ") + inOrder, args
 }
