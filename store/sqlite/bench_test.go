@@ -68,3 +68,77 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
+
+// thousand is event n of a stream, of a thousand bytes. Every fiftieth is a turn
+// and every ten-thousandth a compaction.
+func thousand(n int) store.StoredEvent {
+	kind := "assistant"
+	if n%10_000 == 0 {
+		kind = "compaction"
+	} else if n%50 == 0 {
+		kind = "turn"
+	}
+	return store.StoredEvent{
+		ID: holdfast.EventID(fmt.Sprintf("01890000-0000-7000-8000-%012d", n)), Kind: kind, At: at(n),
+		Line: fmt.Appendf(nil, `{"kind":%q,"text":"%0960d"}`, kind, n),
+	}
+}
+
+// created is a store with a stream of n events.
+func created(b *testing.B, n int) *Store {
+	s := openAt(b, newPath(b))
+	events := make([]store.StoredEvent, n)
+	for i := range events {
+		events[i] = thousand(i + 1)
+	}
+	if err := s.Create(b.Context(), store.Conversation{ID: "c1", Principal: holdfast.Local, CreatedAt: at(0)}, events); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// BenchmarkAppend appends one event a call, each flushed to the disk. What it
+// costs must not depend on the length of the stream.
+func BenchmarkAppend(b *testing.B) {
+	for _, before := range []int{0, 100_000} {
+		b.Run(fmt.Sprintf("events before=%d", before), func(b *testing.B) {
+			s := created(b, before)
+			n := before
+			for b.Loop() {
+				n++
+				if err := s.Append(b.Context(), holdfast.Local, "c1", int64(n-1), []store.StoredEvent{thousand(n)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEvents reads from a stream of 100 MB.
+func BenchmarkEvents(b *testing.B) {
+	s := created(b, 100_000)
+	for _, test := range []struct {
+		name  string
+		kinds []string
+		want  int
+	}{
+		{"10 compactions", []string{"compaction", "revocation"}, 10},
+		{"2,000 turns and compactions", []string{"turn", "compaction", "revocation"}, 2000},
+		{"all 100,000", nil, 100_000},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				for _, err := range s.Events(b.Context(), holdfast.Local, "c1", store.EventRange{Kinds: test.kinds}) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+				if n != test.want {
+					b.Fatalf("%d events, want %d", n, test.want)
+				}
+			}
+		})
+	}
+}

@@ -2,10 +2,15 @@ package sqlite
 
 import (
 	"bufio"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 func TestAKilledWriterLosesNothingThatWasAcknowledged(t *testing.T) {
@@ -19,7 +24,7 @@ func TestAKilledWriterLosesNothingThatWasAcknowledged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := newPath(t)
-			acknowledged := killWriter(t, path, test.acks)
+			acknowledged := killWriter(t, "write until killed", path, test.acks, 0)
 
 			// A backup tool would copy these two; the -shm file is made anew.
 			backup := newPath(t)
@@ -48,11 +53,38 @@ func TestAKilledWriterLosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// killWriter starts a process that writes, kills it after a number of calls
-// and returns the number of steps that it saw acknowledged.
-func killWriter(t *testing.T, path string, calls int) (acknowledged int) {
+func TestAKilledAppendIsThereWholeOrNotAtAll(t *testing.T) {
+	for range 8 {
+		calls, delay := 1+rand.IntN(30), rand.N(4*time.Millisecond)
+		t.Run(fmt.Sprintf("killed %s after acknowledgement %d", delay, calls), func(t *testing.T) {
+			path := newPath(t)
+			acknowledged := killWriter(t, "append until killed", path, calls, delay)
+
+			s := openAt(t, path)
+			c := get(t, s)
+			written := c.Turns
+			if written != acknowledged && written != acknowledged+1 {
+				t.Fatalf("%d appends were acknowledged and %d are stored", acknowledged, written)
+			}
+			want, stream := streamAfter(written)
+			expect(t, c, want)
+			expectStream(t, s, stream)
+
+			if err := s.Append(t.Context(), holdfast.Local, "c1", c.Head, exchange(written+1)); err != nil {
+				t.Fatal(err)
+			}
+			want, stream = streamAfter(written + 1)
+			expect(t, get(t, s), want)
+			expectStream(t, s, stream)
+		})
+	}
+}
+
+// killWriter starts a process that writes, kills it some time after a number of
+// acknowledgements and returns the last one that it saw.
+func killWriter(t *testing.T, role, path string, calls int, delay time.Duration) (acknowledged int) {
 	t.Helper()
-	writer := process(t, "write until killed", path)
+	writer := process(t, role, path)
 	writer.Stderr = os.Stderr
 	out, err := writer.StdoutPipe()
 	if err != nil {
@@ -67,9 +99,11 @@ func killWriter(t *testing.T, path string, calls int) (acknowledged int) {
 			t.Fatal(err)
 		}
 		if n == calls {
-			if err := writer.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			defer time.AfterFunc(delay, func() {
+				if err := writer.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}).Stop()
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -22,6 +21,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "write until killed":
 		err = writeUntilKilled(os.Args[1])
+	case "append until killed":
+		err = appendUntilKilled(os.Args[1])
 	case "open":
 		_, err = Open(os.Args[1])
 	}
@@ -75,15 +76,63 @@ func writeUntilKilled(path string) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(os.Stdout)
 	for n := 1; ; n += 3 {
 		for _, err := range s.Apply(context.Background(), []store.Batch{step(n), step(n + 1), step(n + 2)}) {
 			if err != nil {
 				return err
 			}
 		}
-		fmt.Fprintln(out, n+2)
-		if err := out.Flush(); err != nil {
+		if _, err := fmt.Println(n + 2); err != nil {
+			return err
+		}
+	}
+}
+
+// exchange is the n-th append to a conversation: a turn and a message of 200 KB.
+func exchange(n int) []store.StoredEvent {
+	turn := store.StoredEvent{
+		Seq: int64(2*n - 1), ID: holdfast.EventID(fmt.Sprint("turn ", n)), Kind: "turn", At: at(n), Line: []byte(`{"kind":"turn"}`),
+	}
+	text := store.StoredEvent{
+		Seq: int64(2 * n), ID: holdfast.EventID(fmt.Sprint("text ", n)), Kind: "assistant", At: at(n),
+		Line: fmt.Appendf(nil, `{"kind":"assistant","text":"%0200000d"}`, n),
+	}
+	return []store.StoredEvent{turn, text}
+}
+
+// streamAfter is what n exchanges leave.
+func streamAfter(n int) (store.Conversation, []store.StoredEvent) {
+	c := store.Conversation{
+		ID: "c1", Principal: holdfast.Local, Origin: store.OwnConversation, Version: 1, CreatedAt: at(0), UsedAt: at(n),
+		Head: int64(2 * n), Turns: n,
+	}
+	var events []store.StoredEvent
+	for i := range n {
+		events = append(events, exchange(i+1)...)
+	}
+	for _, e := range events {
+		c.Bytes += int64(len(e.Line))
+	}
+	return c, events
+}
+
+// appendUntilKilled appends exchanges and prints their number as soon as they are
+// acknowledged.
+func appendUntilKilled(path string) error {
+	s, err := Open(path)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	c, _ := streamAfter(0)
+	if err := s.Create(ctx, c, nil); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		if err := s.Append(ctx, holdfast.Local, "c1", int64(2*n-2), exchange(n)); err != nil {
+			return err
+		}
+		if _, err := fmt.Println(n); err != nil {
 			return err
 		}
 	}

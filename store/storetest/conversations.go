@@ -161,11 +161,11 @@ var conversing = map[string]func(*testing.T, Store){
 		expectStream(t, s, c, all)
 	},
 
-	"a conversation may begin empty, and is used no earlier than it is made": func(t *testing.T, s Store) {
+	"a conversation may begin empty, has the version of its writer and is used no earlier than it is made": func(t *testing.T, s Store) {
 		c := conversation("c1")
-		c.CreatedAt, c.UsedAt = at(7), time.Time{}
+		c.CreatedAt, c.UsedAt, c.Version = at(7), time.Time{}, 0
 		create(t, s, c)
-		c.UsedAt = at(7)
+		c.UsedAt, c.Version = at(7), store.StreamVersion
 		expectStream(t, s, c, nil)
 	},
 
