@@ -48,7 +48,7 @@ var rooms = map[string]string{
 
 // pure are the rooms that hold values and rules, and what these never touch.
 var (
-	pure    = []string{".", "conversation"}
+	pure    = []string{".", "conversation", "compaction"}
 	outside = []string{"os", "net", "net/http", "database/sql"}
 )
 
