@@ -15,22 +15,23 @@ import (
 
 // Markdown writes what was said and done as a page to read. What came from the
 // conversation stands in it as quotes and code, so that it cannot pass for the
-// page's own headings.
-func (s *Service) Markdown(ctx context.Context, id holdfast.ConversationID, w io.Writer) error {
+// page's own headings. clean makes a text of the conversation harmless; it must
+// leave line breaks as they are.
+func (s *Service) Markdown(ctx context.Context, id holdfast.ConversationID, w io.Writer, clean func(string) string) error {
 	c, err := s.st.Get(ctx, s.principal, id)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	// A failed write shows at Flush.
-	_, _ = fmt.Fprintf(out, "# %s\n", cmp.Or(strings.Join(strings.Fields(c.Title), " "), "Conversation "+string(c.ID)))
+	_, _ = fmt.Fprintf(out, "# %s\n", cmp.Or(strings.Join(strings.Fields(clean(c.Title)), " "), "Conversation "+string(c.ID)))
 	var turns conversation.Counter
 	shown := 0
 	for e, err := range s.Entries(ctx, id, store.EventRange{}) {
 		if err != nil {
 			return err
 		}
-		text := markdown(e.Event)
+		text := clean(markdown(e.Event))
 		if turns.Count(e.Event); text == "" {
 			continue
 		}

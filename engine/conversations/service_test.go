@@ -272,7 +272,7 @@ func TestMarkdownQuotesWhatCameFromTheConversation(t *testing.T) {
 	s := newService(t)
 	id := one(t, s, `{"kind":"conversation","version":1,"id":"c1","title":"A\n# B"}
 {"kind":"turn"}
-{"kind":"user","content":[{"type":"text","text":"# Not a heading\nsecond"},{"type":"file","name":"a.pdf"}]}
+{"kind":"user","content":[{"type":"text","text":"# Not a heading\nsecond\u0007"},{"type":"file","name":"a.pdf"}]}
 {"kind":"tool_call","call_id":"1","name":"read","arguments":{"a":1}}
 {"kind":"tool_result","call_id":"1","content":[{"type":"text","text":"`+"```go\\nx\\n```"+`"}],"is_error":true}
 {"kind":"usage","output_tokens":1}
@@ -281,7 +281,7 @@ func TestMarkdownQuotesWhatCameFromTheConversation(t *testing.T) {
 {"kind":"compaction","from_turn":0,"to_turn":0,"summary":{"text":"S"}}
 `)
 	var b strings.Builder
-	if err := s.Markdown(t.Context(), id, &b); err != nil {
+	if err := s.Markdown(t.Context(), id, &b, func(text string) string { return strings.ReplaceAll(text, "\a", "?") }); err != nil {
 		t.Fatal(err)
 	}
 	want := `# A # B
@@ -291,7 +291,7 @@ func TestMarkdownQuotesWhatCameFromTheConversation(t *testing.T) {
 **User**
 
 > # Not a heading
-> second
+> second?
 > [a.pdf]
 
 **Call of ` + "`read`" + `**
