@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/term"
+	"github.com/google/uuid"
 
 	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/store/sqlite"
@@ -35,10 +36,12 @@ func main() {
 		out:      os.Stdout,
 		err:      os.Stderr,
 		terminal: term.IsTerminal(os.Stdin.Fd()) && term.IsTerminal(os.Stdout.Fd()),
+		colour:   term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		width:    columns(),
 		now:      time.Now,
 		version:  buildVersion(),
 		open:     openStore,
+		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 	}
 	status := a.run(ctx, os.Args[1:])
 	stop()
@@ -69,10 +72,17 @@ func buildVersion() string {
 	return "unknown"
 }
 
+// database is what the commands keep and read.
+type database interface {
+	store.Keeper
+	store.Conversations
+}
+
 // openStore opens the database at path. One that does not exist yet is shown
-// as an empty one and not made: only serve begins a database.
-func openStore(path string) (store.Keeper, io.Closer, error) {
-	if _, err := os.Stat(path); os.IsNotExist(err) {
+// as an empty one and not made, unless create is set: only what has something to
+// keep begins a database.
+func openStore(path string, create bool) (database, io.Closer, error) {
+	if _, err := os.Stat(path); os.IsNotExist(err) && !create {
 		return store.NewMemory(), io.NopCloser(nil), nil
 	}
 	st, err := sqlite.Open(path)

@@ -12,9 +12,11 @@ import (
 
 	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -24,10 +26,12 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	terminal bool // a person can answer and read
+	colour   bool // out is a terminal that may be given colours
 	width    int  // columns of out; 0: no limit
 	now      func() time.Time
 	version  string
-	open     func(path string) (store.Keeper, io.Closer, error)
+	open     func(path string, create bool) (database, io.Closer, error)
+	newID    func() string // a UUIDv7
 
 	// The global flags.
 	config string
@@ -95,9 +99,15 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringVar(&a.data, "data", "", "data directory (default: holdfast in ~/.local/share)")
 	flags.BoolVar(&a.json, "json", false, "write JSON")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// A value that was refused says itself what is wrong with it.
+		var invalid *pflag.InvalidValueError
+		var own *holdfast.Error
+		if errors.As(err, &invalid) && errors.As(invalid.Unwrap(), &own) {
+			err = own
+		}
 		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand())
+	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.conversationCommand(), a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand())
 	group(root)
 	return root
 }
@@ -142,13 +152,25 @@ func (a *app) dataFile() (string, error) {
 	return filepath.Join(dir, "holdfast.db"), nil
 }
 
-// withStore runs do with the store of the data directory.
-func (a *app) withStore(do func(store.Keeper) error) (err error) {
+// withStore runs do with the sessions of the data directory.
+func (a *app) withStore(do func(store.Keeper) error) error {
+	return a.withDatabase(false, func(d database) error { return do(d) })
+}
+
+// withConversations runs do with the conversations of the data directory, which
+// is begun where create is set.
+func (a *app) withConversations(create bool, do func(*conversations.Service) error) error {
+	return a.withDatabase(create, func(d database) error {
+		return do(conversations.New(d, holdfast.Local, a.now, a.newID))
+	})
+}
+
+func (a *app) withDatabase(create bool, do func(database) error) (err error) {
 	path, err := a.dataFile()
 	if err != nil {
 		return err
 	}
-	keeper, closer, err := a.open(path)
+	opened, closer, err := a.open(path, create)
 	if err != nil {
 		return err
 	}
@@ -157,13 +179,13 @@ func (a *app) withStore(do func(store.Keeper) error) (err error) {
 			err = holdfast.Errorf(holdfast.ErrUnavailable, "the database %s could not be closed: %w", path, closed)
 		}
 	}()
-	return do(keeper)
+	return do(opened)
 }
 
 // print writes text that is already harmless.
 func (a *app) print(text string) error {
 	if _, err := io.WriteString(a.out, text); err != nil {
-		return holdfast.Errorf(holdfast.ErrUnavailable, "the output cannot be written: %w", err)
+		return unwritten(err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,7 +22,10 @@ var noon = at(12, 0)
 
 func at(hour, minute int) time.Time { return time.Date(2026, 3, 1, hour, minute, 0, 0, time.UTC) }
 
-type statusKey struct{}
+type (
+	statusKey struct{}
+	idsKey    struct{}
+)
 
 // TestScripts runs testdata/script. Beside the built-in commands there are:
 //
@@ -56,6 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[statusKey{}] = new(int)
+			env.Values[idsKey{}] = new(int)
 			return nil
 		},
 	})
@@ -65,7 +70,7 @@ func runScript(ts *testscript.TestScript, neg, terminal bool, input string, args
 	width, _ := strconv.Atoi(ts.Getenv("COLUMNS")) // unset: 0, no limit
 	a := &app{
 		in: strings.NewReader(input), out: ts.Stdout(), err: ts.Stderr(), terminal: terminal, width: width,
-		now: func() time.Time { return noon }, version: "v1.2.3", open: openStore,
+		now: func() time.Time { return noon }, version: "v1.2.3", open: openStore, newID: ids(ts),
 	}
 	args = append([]string{"--data", filepath.Join(ts.Getenv("WORK"), "data")}, args...)
 	if len(args) > 2 && args[2] == "__complete" {
@@ -168,4 +173,13 @@ func planAt(revision int) holdfast.Capsule {
 		c.Proposal = &holdfast.Proposal{Status: holdfast.PlanRejected, Source: holdfast.FromPlanMode, Text: "Drop\x1b]0;owned\aall tables", Reason: "no\nway"}
 	}
 	return c
+}
+
+// ids returns a maker of ids that count through a whole script.
+func ids(ts *testscript.TestScript) func() string {
+	n := ts.Value(idsKey{}).(*int)
+	return func() string {
+		*n++
+		return fmt.Sprintf("019cb000-0000-7000-8000-%012d", *n)
+	}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,6 +56,24 @@ func escapeJSON(s string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// lineWriter changes what is written line by line. All that is written ends
+// with a line break.
+type lineWriter struct {
+	w      io.Writer
+	change func(string) string
+	rest   []byte
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if _, err := io.WriteString(l.w, l.change(string(l.rest[:end]))); err != nil {
+		return 0, err
+	}
+	l.rest = l.rest[:copy(l.rest, l.rest[end:])]
+	return len(p), nil
 }
 
 // fit cuts a line to width columns; 0 is no limit.
@@ -169,4 +190,23 @@ func wrap(first, rest, text string, width int) string {
 	// A margin may take at most half of a line.
 	room := max(width-ansi.StringWidth(rest), width/2)
 	return first + strings.ReplaceAll(ansi.Wrap(text, room, ""), "\n", "\n"+rest) + "\n"
+}
+
+// untitled is a title in one line, or a word where there is none.
+func untitled(title string) string { return cmp.Or(line(title), "untitled") }
+
+// strong is text that stands out on a terminal.
+func (a *app) strong(text string) string {
+	if !a.colour {
+		return text
+	}
+	return "\x1b[1m" + text + "\x1b[0m"
+}
+
+// faint is text that stands back on a terminal.
+func (a *app) faint(text string) string {
+	if !a.colour {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[0m"
 }

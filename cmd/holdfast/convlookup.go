@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// noConversations is what a person reads where there is nothing to show.
+const noConversations = "There are no conversations yet. Import one with `holdfast conversation import FILE`."
+
+func conversationIDs(list []store.Conversation) []holdfast.ConversationID {
+	ids := make([]holdfast.ConversationID, len(list))
+	for i, c := range list {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// findConversation finds the conversation that name stands for: an id, a
+// beginning of one, or "last". Archived ones are found by their ids.
+func (a *app) findConversation(ctx context.Context, s *conversations.Service, name string) (store.Conversation, error) {
+	list, err := s.List(ctx, true)
+	if err != nil {
+		return store.Conversation{}, err
+	}
+	if len(list) == 0 {
+		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", noConversations)
+	}
+	var hits []store.Conversation
+	for _, c := range list {
+		if string(c.ID) == name || name == "last" && !c.Archived {
+			return c, nil // the list begins with the one used last
+		}
+		if name != "" && strings.HasPrefix(string(c.ID), name) {
+			hits = append(hits, c)
+		}
+	}
+	switch len(hits) {
+	case 1:
+		return hits[0], nil
+	case 0:
+		slices.SortStableFunc(list, func(x, y store.Conversation) int {
+			return cmp.Compare(common(string(y.ID), name), common(string(x.ID), name))
+		})
+		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound,
+			"no conversation is named %s. The nearest:\n%sSee holdfast conversation ls", line(name), a.conversationNames(list[:min(3, len(list))]))
+	}
+	return store.Conversation{}, holdfast.Errorf(holdfast.ErrUsage,
+		"%s can mean %d conversations:\n%sWrite more of the id", line(name), len(hits), a.conversationNames(hits))
+}
+
+// conversationNames shows conversations in an error, one in a line.
+func (a *app) conversationNames(list []store.Conversation) string {
+	short := shortener(conversationIDs(list))
+	var b strings.Builder
+	for _, c := range list {
+		b.WriteString("  " + short(c.ID) + "  " + cmp.Or(line(c.Title), "untitled") + ", " + ago(a.now(), c.UsedAt) + "\n")
+	}
+	return b.String()
+}
+
+// completeConversation completes the ids of conversations.
+func (a *app) completeConversation(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list := []cobra.Completion{}
+	// A shell is no place for errors.
+	_ = a.withConversations(false, func(s *conversations.Service) error {
+		all, err := s.List(cmd.Context(), false)
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 && strings.HasPrefix("last", typed) {
+			list = append(list, cobra.CompletionWithDesc("last", "the conversation used last"))
+		}
+		for _, c := range all {
+			if strings.HasPrefix(string(c.ID), typed) {
+				list = append(list, cobra.CompletionWithDesc(line(string(c.ID)), cmp.Or(line(c.Title), "untitled")+", "+ago(a.now(), c.UsedAt)))
+			}
+		}
+		return nil
+	})
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// holder says who takes a lease, to the person who has to wait for it.
+func (a *app) holder(cmd *cobra.Command) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	return fmt.Sprintf("%s, process %d on %s", cmd.CommandPath(), os.Getpid(), host)
+}
