@@ -11,10 +11,15 @@
 //   - wire/anthropic, wire/responses, wire/chat, wire/gemini: one protocol each:
 //     read a body or a stream into the vocabulary, patch bytes in place.
 //   - agents: what is known of each coding agent on the wire, as a table.
+//   - conversation: a conversation as a stream of events, and the view that a
+//     model is sent of it. Pure.
+//   - compaction: which turns are compacted, how, and when by itself. Pure.
 //   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
 //   - store, store/sqlite: what is durable.
 //   - upstream: where calls go, and the one HTTP transport.
+//   - provider/tokens: a real tokenizer.
 //   - engine: the use cases; it owns the clock, the logger and transactions.
+//   - engine/conversations: what is done with stored conversations.
 //   - proxy: HTTP in, HTTP out.
 //   - eval: scripted agents, upstreams and judges.
 //   - cmd/holdfast: one file per command.
@@ -32,6 +37,12 @@
 //     id, the digest of an assistant text, of a genuine user message, of an
 //     opaque compaction item.
 //   - Capsule: the continuity state of one branch; its revision only grows.
+//   - Conversation: an append-only stream of events: one's own, an imported one,
+//     or a recorded branch of a session.
+//   - Turn: from one turn marker of a stream to the next.
+//   - Overlay: one compaction of a conversation: how a range is shown to the
+//     model. It takes nothing away and can be revoked.
+//   - View: what a model is sent of a conversation: its projection.
 //   - Block: the rendered capsule, as it stands in a summary or a request.
 //   - Side call: a request that an agent makes beside the conversation.
 //   - Carrier: a tool whose calls carry plan state.
