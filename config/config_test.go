@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +44,57 @@ fork = "empty"
 [compaction_continuity.preserve]
 plan = false
 user_decisions = true
+user_words = true
+
+[transcripts]
+enabled = true
+
+[conversation.compaction]
+estimator = "tokenizer"
+
+[[conversation.compaction.rules]]
+keep_first = 0
+keep_last = "5h"
+reasoning = "strip"
+
+[[conversation.compaction.rules]]
+keep_first = "last-compaction"
+keep_last = "@12"
+tool_calls = "omit"
+
+[conversation.compaction.rules.summary]
+instructions = "Keep \"every\" name.\nBe short."
+context = "A compiler."
+model = "haiku"
+
+[conversation.compaction.auto]
+enabled = true
+trigger_ratio = 1
+min_turns = 0
+min_gain = 0
+
+[conversation.compaction.auto.rule]
+keep_first = 2
+keep_last = 4
+reasoning = "keep"
+tool_calls = "strip-responses"
+summary = { instructions = "Briefly.", context = "Go", model = "mini" }
+
+[models.m-1]
+context_window = 200_000
+
+[models."gpt-4.1"]
+context_window = 1_047_576
 `
+
+// parse merges one file.
+func parse(text string) (Config, error) {
+	m, err := Merge(FileLayer("f.toml", []byte(text)))
+	if err != nil {
+		return Config{}, err
+	}
+	return m.Config, nil
+}
 
 func mustURL(t *testing.T, s string) *url.URL {
 	t.Helper()
@@ -57,7 +106,7 @@ func mustURL(t *testing.T, s string) *url.URL {
 }
 
 func TestEveryKeyOfAFileArrives(t *testing.T) {
-	got, err := Parse("f.toml", []byte(full))
+	got, err := parse(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +126,41 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
 			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
 		},
+		Transcripts: Transcripts{Enabled: true},
+		Compaction: Compaction{
+			Rules: []Rule{
+				{KeepFirst: Bound{Kind: BoundTurns}, KeepLast: Bound{Kind: BoundAge, Age: 5 * time.Hour}, Reasoning: StripReasoning, ToolCalls: KeepTools},
+				{
+					KeepFirst: Bound{Kind: BoundLastCompaction}, KeepLast: Bound{Kind: BoundPosition, N: 12},
+					Reasoning: KeepReasoning, ToolCalls: OmitTools,
+					Summary: &SummaryRule{Instructions: "Keep \"every\" name.\nBe short.", Context: "A compiler.", Model: "haiku"},
+				},
+			},
+			Estimator: EstimateTokenizer,
+			Auto: Auto{
+				Enabled: true, TriggerRatio: 1,
+				Rule: Rule{
+					KeepFirst: Bound{Kind: BoundTurns, N: 2}, KeepLast: Bound{Kind: BoundTurns, N: 4},
+					Reasoning: KeepReasoning, ToolCalls: StripResponses,
+					Summary: &SummaryRule{Instructions: "Briefly.", Context: "Go", Model: "mini"},
+				},
+			},
+		},
+		Models: map[string]Model{"m-1": {ContextWindow: 200_000}, "gpt-4.1": {ContextWindow: 1_047_576}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
+// builtIn is the rule that holds where none is configured.
+var builtIn = Rule{
+	KeepFirst: Bound{Kind: BoundTurns, N: 1}, KeepLast: Bound{Kind: BoundTurns, N: 3},
+	Reasoning: StripReasoning, ToolCalls: StripTools,
+}
+
 func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
-	got, err := Parse("f.toml", []byte("[limits]\nbody = \"1MiB\"\n"))
+	got, err := parse("[limits]\nbody = \"1MiB\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +176,7 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 			Enabled: true, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
 			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
+		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: builtIn}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -111,11 +188,20 @@ func TestTheKeyTableNamesExactlyTheKeysOfTheFile(t *testing.T) {
 	var walk func(prefix string, of reflect.Type)
 	walk = func(prefix string, of reflect.Type) {
 		for f := range of.Fields() {
+			if f.Anonymous {
+				walk(prefix, f.Type)
+				continue
+			}
 			name := prefix + f.Tag.Get("toml")
 			names = append(names, name)
 			kind := f.Type
-			if kind.Kind() == reflect.Slice {
+			switch kind.Kind() {
+			case reflect.Slice:
 				kind = kind.Elem()
+			case reflect.Map:
+				kind = kind.Elem()
+				name += ".*"
+				names = append(names, name)
 			}
 			if kind.Kind() == reflect.Struct {
 				walk(name+".", kind)
@@ -146,94 +232,57 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		in   any
+		want string // "": refused
+	}{
+		{int64(0), "0"},
+		{int64(1_000_000_000), "1000000000"},
+		{int64(-1), ""},
+		{int64(1_000_000_001), ""},
+		{1.5, ""},
+		{true, ""},
+		{"5h", "5h"},
+		{"1h30m", "1h30m"},
+		{"90m", "1h30m"},
+		{"45s", "45s"},
+		{"0s", ""},
+		{"-5h", ""},
+		{"5", ""},
+		{"", ""},
+		{"@1", "@1"},
+		{"@0", ""},
+		{"@-1", ""},
+		{"@", ""},
+		{"@1000000001", ""},
+		{"last-compaction", "last-compaction"},
+		{"last", ""},
+	} {
+		b, ok := parseBound(c.in)
+		got := ""
+		if ok {
+			got = b.String()
+		}
+		if got != c.want {
+			t.Errorf("the bound %#v reads %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
 func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 	for _, text := range []string{
 		"limits.body = \"64KiB\"", "limits.body = \"2GiB\"\nlimits.in_flight = \"2GiB\"", "limits.in_flight = \"64GiB\"",
 		"compaction_continuity.max_capsule_tokens = 200", "compaction_continuity.max_capsule_tokens = 20000",
 		"compaction_continuity.ttl = \"1h\"", "compaction_continuity.ttl = \"87600h\"",
 		"compaction_continuity.enabled = false",
+		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
+		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",
+		"models.m.context_window = 1", "models.m.context_window = 100000000",
 	} {
-		if _, err := Parse("f.toml", []byte(text)); err != nil {
+		if _, err := parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-	}
-}
-
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("HOME", filepath.Join(dir, "home"))
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
-	write := func(path, text string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	body := func(path string) int64 {
-		t.Helper()
-		c, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.Limits.Body
-	}
-
-	if got := body(""); got != 64<<20 {
-		t.Errorf("without a file the body limit is %d", got)
-	}
-	write(filepath.Join(dir, "home", ".config", "holdfast", "config.toml"), "limits.body = 100_001")
-	if got := body(""); got != 64<<20 {
-		t.Errorf("with XDG_CONFIG_HOME set the file in ~/.config counted: %d", got)
-	}
-	write(filepath.Join(dir, "xdg", "holdfast", "config.toml"), "limits.body = 100_002")
-	if got := body(""); got != 100_002 {
-		t.Errorf("the file in XDG_CONFIG_HOME did not count: %d", got)
-	}
-	named := filepath.Join(dir, "named.toml")
-	write(named, "limits.body = 100_003")
-	if got := body(named); got != 100_003 {
-		t.Errorf("the named file did not count: %d", got)
-	}
-	t.Setenv("XDG_CONFIG_HOME", "relative/counts/as/unset")
-	if got := body(""); got != 100_001 {
-		t.Errorf("the file in ~/.config did not count: %d", got)
-	}
-
-	big := filepath.Join(dir, "big.toml")
-	write(big, strings.Repeat("# padding\n", 110_000))
-	for path, want := range map[string]string{
-		filepath.Join(dir, "none.toml"): "there is no file " + dir + "/none.toml. Write one, or leave --config out: everything has a default",
-		big:                             dir + "/big.toml: the file is larger than 1 MiB; a configuration is a few lines",
-	} {
-		_, err := Load(path)
-		if err == nil || err.Error() != want || holdfast.CodeOf(err) != holdfast.ErrConfig {
-			t.Errorf("Load: %v, want %s", err, want)
-		}
-	}
-	if _, err := Load(dir); holdfast.CodeOf(err) != holdfast.ErrUnavailable {
-		t.Errorf("Load of a directory: %v", err)
-	}
-}
-
-func TestDefaultDataDir(t *testing.T) {
-	t.Setenv("HOME", "/home/ada")
-	for xdg, want := range map[string]string{
-		"":         "/home/ada/.local/share/holdfast",
-		"relative": "/home/ada/.local/share/holdfast",
-		"/data":    "/data/holdfast",
-	} {
-		t.Setenv("XDG_DATA_HOME", xdg)
-		if got, err := DefaultDataDir(); got != want || err != nil {
-			t.Errorf("with XDG_DATA_HOME=%q: %q, %v", xdg, got, err)
-		}
-	}
-	t.Setenv("HOME", "")
-	t.Setenv("XDG_DATA_HOME", "")
-	_, err := DefaultDataDir()
-	if want := "there is no home directory to look in. Set HOME or XDG_DATA_HOME, or give --data"; err == nil || err.Error() != want {
-		t.Errorf("without a home: %v", err)
 	}
 }
 

@@ -1,14 +1,31 @@
-// Package config reads the configuration file: one TOML file, strictly.
+// Package config merges the layers of the configuration, strictly.
 //
-// Nothing is stored here. Laws:
+// The layers, where what a later one says stands: what is built in, the user's
+// file, the workspace's file, the environment, the conversation, the file that
+// --config names, and each --set. Laws:
+//   - Keys are merged one by one. Two lists are not plain values: [[upstream]]
+//     replaces the list before it as a whole, and the rules of
+//     [[conversation.compaction.rules]] go behind those of earlier layers, unless
+//     the first of them is { strategy = "replace" }. Built-in rules hold only
+//     where no layer has one.
 //   - Every key has a consumer, and a value that could have no effect is
-//     refused: a setting is either in force or an error, never ignored.
-//   - An error names the file, the line and the key, and says what to write
-//     instead; an unknown key also shows its line and the nearest known key.
-//   - Secrets never stand in the file. A credential is a reference, and no
+//     refused: a setting is in force, overruled by a later layer, or an error,
+//     never ignored. Only [conversation.compaction.auto] may stand prepared
+//     while it is off: a conversation switches it on for itself.
+//   - An error names the layer, in a file the line, and the key, and says what to
+//     write instead; an unknown key also shows its line and the nearest known
+//     key. One table, keys, is the source of those texts and of the schema.
+//   - Secrets never stand in a layer. A credential is a reference, and no
 //     error repeats a value that may be one.
-//   - What the file leaves out is as in Default. An [[upstream]] list replaces
-//     the default list as a whole.
+//   - What may spend money or send data elsewhere (the table guarded) is refused
+//     in the file of a workspace, which may come from others, until a person has
+//     trusted its very bytes, and in a conversation always: it can be imported.
+//
+// The room is a large one because each key needs five things here: a type, a
+// check, the texts of its errors, a place in what is shown, and a schema.
+//
+// What is stored: the paths and digests of trusted workspace files, in
+// trusted.json of the data directory, until they are removed.
 package config
 
 import (
@@ -18,13 +35,18 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Config is a whole configuration. Values from Default, Parse and Load are
+// Config is a whole configuration. Values from Default, Merge and Load are
 // complete and in range.
 type Config struct {
 	// Upstreams are in order of precedence, with unique names; never empty.
-	Upstreams  []Upstream
-	Limits     Limits
-	Continuity Continuity
+	Upstreams   []Upstream
+	Limits      Limits
+	Continuity  Continuity
+	Transcripts Transcripts
+	Compaction  Compaction
+	// Models are what is told of models, by the name that requests use; nil
+	// where nothing is told.
+	Models map[string]Model
 }
 
 // Upstream is one provider that calls can go to.
@@ -78,7 +100,19 @@ type Preserve struct {
 	UserWords     bool
 }
 
-// Default is the configuration without a file: the four public providers.
+// Transcripts is the section transcripts.
+type Transcripts struct {
+	// Enabled keeps what passes through the proxy, as conversations.
+	Enabled bool
+}
+
+// Model is an entry of the section models.
+type Model struct {
+	// ContextWindow is in tokens, 1 to 100,000,000.
+	ContextWindow int
+}
+
+// Default is what is built in: the four public providers, no transcripts.
 func Default() Config {
 	return Config{
 		Upstreams: []Upstream{
@@ -95,6 +129,11 @@ func Default() Config {
 			TTL:              720 * time.Hour,
 			Fork:             ForkCopy,
 			Preserve:         Preserve{Plan: true, UserDecisions: true, UserWords: true},
+		},
+		Compaction: Compaction{
+			Rules:     []Rule{mechanical()},
+			Estimator: EstimateCalibrated,
+			Auto:      Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: mechanical()},
 		},
 	}
 }

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -159,6 +162,78 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 			"a model behind an upstream that takes all", "upstream = [" + up + ",\n{name=\"b\", protocol=\"chat\", base_url=\"http://h\", models=[\"gpt-5\"]}]\n",
 			"f.toml:2: upstream.models \"gpt-5\" has no effect: upstream \"a\" comes first and takes all models of its protocol. Move this one above it",
 		},
+		{"transcripts that are no truth value", "transcripts.enabled = 1\n", "f.toml:1: transcripts.enabled must be true or false\n    transcripts.enabled = 1"},
+		{
+			"a rule without a policy", "[[conversation.compaction.rules]]\nsummary = {}\n[[conversation.compaction.rules]]\nkeep_first = 2\n",
+			"f.toml:3: this rule of conversation.compaction.rules has no policy. Add reasoning, tool_calls or summary",
+		},
+		{
+			"a rule whose only policy is to keep", "[[conversation.compaction.rules]]\nreasoning = \"keep\"\n",
+			"f.toml:1: this rule of conversation.compaction.rules has no policy. Add reasoning, tool_calls or summary",
+		},
+		{"an empty list of rules", "conversation.compaction.rules = []\n", "f.toml:1: conversation.compaction.rules is an empty list and has no effect. Remove it, or list at least one"},
+		{
+			"one rule where a list belongs", "[conversation.compaction.rules]\nreasoning = \"strip\"\n",
+			"f.toml:1: conversation.compaction.rules must be a list: write [[conversation.compaction.rules]] above each entry",
+		},
+		{
+			"another strategy", "[[conversation.compaction.rules]]\nstrategy = \"append\"\n",
+			"f.toml:2: conversation.compaction.rules.strategy must be \"replace\"",
+		},
+		{
+			"a strategy behind a rule", "conversation.compaction.rules = [{summary = {}},\n{strategy = \"replace\"}]\n",
+			"f.toml:2: conversation.compaction.rules.strategy = \"replace\" has an effect in the first element only. Move it there",
+		},
+		{
+			"a rule beside a strategy", "[[conversation.compaction.rules]]\nstrategy = \"replace\"\nkeep_last = 2\n",
+			"f.toml:3: conversation.compaction.rules.keep_last has no effect beside strategy = \"replace\". Write the rule as the next element",
+		},
+		{
+			"a negative count of turns", "[[conversation.compaction.rules]]\nreasoning = \"strip\"\nkeep_first = -1\n",
+			"f.toml:3: conversation.compaction.rules.keep_first must be a number of turns, a time such as \"5h\", a position such as \"@3\", or \"last-compaction\"",
+		},
+		{
+			"a position before the first turn", "conversation.compaction.auto.rule.keep_last = \"@0\"\n",
+			"f.toml:1: conversation.compaction.auto.rule.keep_last must be a number of turns, a time such as \"5h\", a position such as \"@3\", or \"last-compaction\"",
+		},
+		{
+			"an unknown policy for tool calls", "[[conversation.compaction.rules]]\ntool_calls = \"drop\"\n",
+			"f.toml:2: conversation.compaction.rules.tool_calls must be \"strip\", \"strip-requests\", \"strip-responses\", \"omit\" or \"keep\"",
+		},
+		{
+			"an unknown policy for reasoning", "conversation.compaction.auto.rule.reasoning = \"omit\"\n",
+			"f.toml:1: conversation.compaction.auto.rule.reasoning must be \"strip\" or \"keep\"",
+		},
+		{
+			"an unknown key of the summary of the second rule", "[[conversation.compaction.rules]]\nsummary = {}\n[[conversation.compaction.rules]]\n[conversation.compaction.rules.summary]\nmodl = \"m\"\n",
+			"f.toml:5: unknown key \"conversation.compaction.rules.summary.modl\"\n    modl = \"m\"\nDid you mean \"model\"?",
+		},
+		{
+			"blank instructions", "[[conversation.compaction.rules]]\n[conversation.compaction.rules.summary]\ninstructions = \" \"\n",
+			"f.toml:3: conversation.compaction.rules.summary.instructions is empty and has no effect. Remove it, or write a text",
+		},
+		{"an unknown estimator", "conversation.compaction.estimator = \"words\"\n", "f.toml:1: conversation.compaction.estimator must be \"calibrated\", \"chars\" or \"tokenizer\""},
+		{"a trigger at nothing", "conversation.compaction.auto.trigger_ratio = 0\n", "f.toml:1: conversation.compaction.auto.trigger_ratio must be above 0 and at most 1"},
+		{"a trigger above the window", "conversation.compaction.auto.trigger_ratio = 1.5\n", "f.toml:1: conversation.compaction.auto.trigger_ratio must be above 0 and at most 1"},
+		{"a trigger that is no number", "conversation.compaction.auto.trigger_ratio = nan\n", "f.toml:1: conversation.compaction.auto.trigger_ratio must be above 0 and at most 1"},
+		{"a trigger in words", "conversation.compaction.auto.trigger_ratio = \"most\"\n", "f.toml:1: conversation.compaction.auto.trigger_ratio must be a number such as 0.75\n    conversation.compaction.auto.trigger_ratio = \"most\""},
+		{"a gain of the whole window", "conversation.compaction.auto.min_gain = 1.0\n", "f.toml:1: conversation.compaction.auto.min_gain must be at least 0 and below 1"},
+		{"a gain that is no number", "conversation.compaction.auto.min_gain = nan\n", "f.toml:1: conversation.compaction.auto.min_gain must be at least 0 and below 1"},
+		{"fewer turns than none", "conversation.compaction.auto.min_turns = -1\n", "f.toml:1: conversation.compaction.auto.min_turns must be from 0 to 1000000"},
+		{
+			"an automatic rule without a policy", "[conversation.compaction.auto.rule]\nreasoning = \"keep\"\ntool_calls = \"keep\"\n",
+			"f.toml:1: conversation.compaction.auto.rule turns every policy off. Write enabled = false in [conversation.compaction.auto] instead, or add a summary",
+		},
+		{"a strategy of the automatic rule", "conversation.compaction.auto.rule.strategy = \"replace\"\n", "f.toml:1: unknown key \"conversation.compaction.auto.rule.strategy\"\n    conversation.compaction.auto.rule.strategy = \"replace\"\nDid you mean conversation.compaction.rules.strategy?"},
+		{"a window of nothing", "[models.m]\ncontext_window = 0\n", "f.toml:2: models.m.context_window must be from 1 to 100000000"},
+		{"a window that is too large", "[models.\"gpt-4.1\"]\ncontext_window = 100_000_001\n", "f.toml:2: models.\"gpt-4.1\".context_window must be from 1 to 100000000"},
+		{"a window with a unit", "[models.m]\ncontext_window = \"200k\"\n", "f.toml:2: models.m.context_window must be a whole number such as 200000\n    context_window = \"200k\""},
+		{"an unknown key of a model", "[models.\"gpt-4.1\"]\ncontext = 1\n", "f.toml:2: unknown key \"models.\\\"gpt-4.1\\\".context\"\n    context = 1\nDid you mean conversation.compaction.auto.rule.summary.context?"},
+		{"a model of which nothing is told", "[models.m]\n", "f.toml:1: models.m says nothing of the model. Add context_window, or remove it"},
+		{"a model without a name", "[models.\"\"]\ncontext_window = 5\n", "f.toml:1: models.\"\" has no name. Write [models.NAME] with the name that requests use"},
+		{"a number in the second of two tables in one line", "limits = {}\nmodels = {m = {context_window = 1}, n = {context_window = 1.5}}\n", "f.toml:2: models.n.context_window must be a whole number such as 200000\n    models = {m = {context_window = 1}, n = {context_window = 1.5}}"},
+		{"an unknown key in a list in one line", "conversation.compaction.rules = [{summary = {}},\n  {summary = {}, keep_frist = 1}]\n", "f.toml:2: unknown key \"conversation.compaction.rules.keep_frist\"\n    {summary = {}, keep_frist = 1}]\nDid you mean \"keep_first\"?"},
+		{"a value where a model belongs", "models.m = 200000\n", "f.toml:1: models.m must be a table: write [models.NAME] above its keys\n    models.m = 200000"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantError(t, c.text, c.want) })
 	}
@@ -198,7 +273,7 @@ func TestBaseURLIsWhatTheProvidersSDKTakes(t *testing.T) {
 
 func wantError(t *testing.T, text, want string) {
 	t.Helper()
-	_, err := Parse("f.toml", []byte(text))
+	_, err := parse(text)
 	if err == nil {
 		t.Fatal("it was accepted")
 	}
@@ -207,28 +282,65 @@ func wantError(t *testing.T, text, want string) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add(full)
-	f.Add("upstream = [" + up + "]\nlimits.body = 1e9")
-	f.Add("[[upstream]]\napi_key = \"sk-ant-0123456789\"\n\"\" = 1\n[a.'b.c'.\"d\"]\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Parse("f.toml", []byte(text))
-		if err != nil {
-			if holdfast.CodeOf(err) != holdfast.ErrConfig || !strings.HasPrefix(err.Error(), "f.toml:") {
-				t.Fatalf("code %s: %s", holdfast.CodeOf(err), err)
-			}
-			return
+func FuzzMerge(f *testing.F) {
+	f.Add(full, "compaction_continuity.ttl", "720h", "{}")
+	f.Add("upstream = ["+up+"]\nlimits.body = 1e9", "limits", "{body = 100000}", `{"limits":{"in_flight":"1GiB"}}`)
+	f.Add("[[upstream]]\napi_key = \"sk-ant-0123456789\"\n\"\" = 1\n[a.'b.c'.\"d\"]\n", "a", "\"", "null")
+	f.Add("[[conversation.compaction.rules]]\nstrategy = \"replace\"\n[[conversation.compaction.rules]]\nsummary = {}\n",
+		"models.'a[0].b'.context_window", "1", `{"conversation":{"compaction":{"rules":[{"keep_first":"@2","reasoning":"strip"}]}}}`)
+	f.Fuzz(func(t *testing.T, text, key, value, settings string) {
+		layers := []Layer{FileLayer("f.toml", []byte(text))}
+		if l, err := setLayer(key + "=" + value); err == nil {
+			layers = append(layers, l)
 		}
-		if len(c.Upstreams) == 0 || c.Limits.Body < 64<<10 || c.Limits.InFlight < c.Limits.Body ||
-			c.Continuity.MaxCapsuleTokens < 200 || c.Continuity.TTL < 3600e9 {
-			t.Fatalf("out of range: %+v", c)
+		if l, err := ConversationLayer("conversation", []byte(settings)); err == nil {
+			layers = append(layers, l)
 		}
-		names := map[string]bool{}
-		for _, u := range c.Upstreams {
-			if names[u.Name] || u.BaseURL == nil || u.BaseURL.Host == "" || u.BaseURL.User != nil || strings.HasSuffix(u.BaseURL.Path, "/") {
-				t.Fatalf("bad upstream: %+v", u)
+		for n := range layers {
+			m, err := Merge(layers[:n+1]...)
+			if err != nil {
+				if holdfast.CodeOf(err) != holdfast.ErrConfig || n == 0 && !strings.HasPrefix(err.Error(), "f.toml:") {
+					t.Fatalf("code %s: %s", holdfast.CodeOf(err), err)
+				}
+				return
 			}
-			names[u.Name] = true
+			inRange(t, m.Config)
+			again, err := parse(m.TOML(n > 0))
+			if err != nil {
+				t.Fatalf("what is shown is refused: %v\n%s", err, m.TOML(n > 0))
+			}
+			if diff := cmp.Diff(m.Config, again); diff != "" {
+				t.Fatalf("what is shown is another configuration: %s", diff)
+			}
+			if !json.Valid(m.JSON(true)) {
+				t.Fatalf("not JSON: %s", m.JSON(true))
+			}
 		}
 	})
+}
+
+// inRange fails where a configuration breaks what its type promises.
+func inRange(t *testing.T, c Config) {
+	t.Helper()
+	if len(c.Upstreams) == 0 || c.Limits.Body < 64<<10 || c.Limits.InFlight < c.Limits.Body ||
+		c.Continuity.MaxCapsuleTokens < 200 || c.Continuity.TTL < 3600e9 || len(c.Compaction.Rules) == 0 {
+		t.Fatalf("out of range: %+v", c)
+	}
+	names := map[string]bool{}
+	for _, u := range c.Upstreams {
+		if names[u.Name] || u.BaseURL == nil || u.BaseURL.Host == "" || u.BaseURL.User != nil || strings.HasSuffix(u.BaseURL.Path, "/") {
+			t.Fatalf("bad upstream: %+v", u)
+		}
+		names[u.Name] = true
+	}
+	for _, rule := range append(c.Compaction.Rules, c.Compaction.Auto.Rule) {
+		if !rule.hasPolicy() || rule.KeepFirst.Kind == "" || rule.KeepLast.Kind == "" {
+			t.Fatalf("bad rule: %+v", rule)
+		}
+	}
+	for name, m := range c.Models {
+		if name == "" || m.ContextWindow < 1 || m.ContextWindow > 100_000_000 {
+			t.Fatalf("bad model %q: %+v", name, m)
+		}
+	}
 }

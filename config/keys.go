@@ -3,95 +3,218 @@ package config
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
-// keyLines finds the line of every key of a well-formed document. Elements of
-// lists are numbered from 0: "upstream[1].name". A table has the line where it
-// is first named. No list holds tables: each [[list]] is one level deep.
-func keyLines(data []byte) map[string]int {
-	l := lineFinder{lines: map[string]int{}, counts: map[string]int{}}
-	l.parser.Reset(data)
-	table := ""
-	for l.parser.NextExpression() {
-		node := l.parser.Expression()
-		switch node.Kind {
-		case unstable.Table:
-			table = l.walk("", node.Key())
-		case unstable.ArrayTable:
-			table = l.walk("", node.Key())
-			element := table + "[" + strconv.Itoa(l.counts[table]) + "]"
-			l.counts[table]++
-			l.lines[element] = l.line
-			table = element
-		case unstable.KeyValue:
-			l.value(l.walk(table, node.Key()), node.Value())
-		}
+// key is one key that a layer may have.
+type key struct {
+	name string // dotted; * stands for any name
+	kind
+	about    string
+	required bool // in each element of its list
+}
+
+// kind is what the value of a key must be.
+type kind struct {
+	form  string // behind "must be"
+	value jsonschema.Schema
+}
+
+var (
+	boolean  = kind{"true or false", jsonschema.Schema{Type: "boolean"}}
+	size     = kind{`a size such as "64MiB", "64MB" or a number of bytes`, jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: `^[0-9]+( ?([KMG]i?)?B)?$`}}
+	duration = kind{`a text such as "720h" or "90m"`, jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(h|ms|m|s|us|ns))+$`}}
+	bound    = kind{
+		`a number of turns, a time such as "5h", a position such as "@3", or "last-compaction"`,
+		jsonschema.Schema{Types: []string{"integer", "string"}, Minimum: new(0.0), Maximum: new(float64(maxTurns))},
 	}
-	return l.lines
+	table = kind{value: jsonschema.Schema{Type: "object"}}
+	list  = kind{value: jsonschema.Schema{Type: "array"}}
+)
+
+func text(example, pattern string) kind {
+	return kind{fmt.Sprintf("a text such as %q", example), jsonschema.Schema{Type: "string", MinLength: new(1), Pattern: pattern}}
 }
 
-type lineFinder struct {
-	parser unstable.Parser
-	lines  map[string]int
-	counts map[string]int // elements of each [[list]] so far
-	line   int            // of the key that was walked last
+func whole(example int, low, high float64) kind {
+	return kind{fmt.Sprintf("a whole number such as %d", example), jsonschema.Schema{Type: "integer", Minimum: &low, Maximum: &high}}
 }
 
-// walk notes a dotted key under prefix and returns its full name.
-func (l *lineFinder) walk(prefix string, key unstable.Iterator) string {
-	name := prefix
-	for key.Next() {
-		n := key.Node()
-		if name != "" {
-			name += "."
+func number(example string, limits jsonschema.Schema) kind {
+	limits.Type = "number"
+	return kind{"a number such as " + example, limits}
+}
+
+func choice[T ~string](values ...T) kind {
+	var form string
+	var enum []any
+	for i, v := range values {
+		switch {
+		case i > 0 && i == len(values)-1:
+			form += " or "
+		case i > 0:
+			form += ", "
 		}
-		name += string(n.Data)
-		l.line = l.parser.Shape(n.Raw).Start.Line
-		if l.lines[name] == 0 {
-			l.lines[name] = l.line
+		form += fmt.Sprintf("%q", string(v))
+		enum = append(enum, string(v))
+	}
+	return kind{form, jsonschema.Schema{Type: "string", Enum: enum}}
+}
+
+// guarded are the tables and lists, some of them only reserved, that decide what
+// is spent and where data goes.
+var guarded = []string{"upstream", "mcp", "extractor", "policies", "budgets", "transcripts", "principals"}
+
+func isGuarded(name string) bool { return slices.Contains(guarded, name) }
+
+// allKeys is every key that there is, in the order of a file. Errors, hints, the
+// variables of the environment and the schema come from it.
+var allKeys = slices.Concat(
+	[]key{
+		{name: "upstream", kind: list, about: "Providers that calls go to, in order of precedence. None given: the four public ones."},
+		{name: "upstream.name", kind: text("anthropic", upstreamName.String()), about: "Unique; stands in the path /u/NAME/.", required: true},
+		{name: "upstream.protocol", kind: choice(holdfast.Anthropic, holdfast.Chat, holdfast.Responses, holdfast.Gemini), about: "What clients and provider speak.", required: true},
+		{name: "upstream.base_url", kind: text("https://api.anthropic.com", "^https?://"), about: "What the provider's own SDK takes as its base URL.", required: true},
+		{name: "upstream.api_key", kind: kind{`"env:NAME" or "file:/PATH"`, jsonschema.Schema{Type: "string", Pattern: "^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$"}}, about: "Where the credential is. Not given: the client's own is forwarded."},
+		{name: "upstream.models", kind: kind{`a list of texts such as ["claude-*"]`, jsonschema.Schema{Type: "array", MinItems: new(1), Items: &jsonschema.Schema{Type: "string", MinLength: new(1)}}}, about: "Patterns of the models that go there; * stands for any text. The first match in order wins; none given: all of its protocol."},
+		{name: "limits", kind: table, about: "What protects the machine."},
+		{name: "limits.body", kind: size, about: "The largest request body, 64KiB to 2GiB; above: 413."},
+		{name: "limits.in_flight", kind: size, about: "The bodies of all requests that are held at once, from the body limit to 64GiB; above: 429."},
+		{name: "compaction_continuity", kind: table, about: "What is carried through the compactions of proxied sessions."},
+		{name: "compaction_continuity.enabled", kind: boolean, about: "Off: requests pass as they are."},
+		{name: "compaction_continuity.max_capsule_tokens", kind: whole(2500, 200, 20000), about: "The size of the record that a model receives."},
+		{name: "compaction_continuity.user_words_tokens", kind: whole(1000, 50, 20000), about: "The share of the user's own words in it, at most max_capsule_tokens."},
+		{name: "compaction_continuity.ttl", kind: duration, about: "How long a session is kept after its last use, 1h to 87600h."},
+		{name: "compaction_continuity.fork", kind: choice(ForkCopy, ForkEmpty), about: "What a fork starts with: the plan as it was, or nothing."},
+		{name: "compaction_continuity.preserve", kind: table, about: "What is kept."},
+		{name: "compaction_continuity.preserve.plan", kind: boolean, about: "The plan and its progress."},
+		{name: "compaction_continuity.preserve.user_decisions", kind: boolean, about: "Answers to structured questions."},
+		{name: "compaction_continuity.preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
+		{name: "transcripts", kind: table, about: "Recording of proxied sessions."},
+		{name: "transcripts.enabled", kind: boolean, about: "Keep what passes through the proxy, as conversations."},
+		{name: "conversation", kind: table, about: "Conversations of Holdfast itself."},
+		{name: compactionKey, kind: table, about: "How conversations are compacted. Nothing is deleted: a compaction changes what the model is sent."},
+		{name: compactionKey + ".estimator", kind: choice(EstimateCalibrated, EstimateChars, EstimateTokenizer), about: "How tokens are estimated: by characters and what the provider last counted, by characters alone, or by a tokenizer."},
+		{name: rulesKey, kind: list, about: "What a compaction does, rule by rule; each needs a policy. Rules of later layers go behind those of earlier ones. None given: keep the first turn and the last three, strip reasoning and tool calls of the others."},
+		{name: rulesKey + ".strategy", kind: choice("replace"), about: "Alone in the first element: the rules of earlier layers do not count."},
+	},
+	policyKeys(rulesKey),
+	[]key{
+		{name: autoKey, kind: table, about: "Compaction without being asked, behind a turn that is complete."},
+		{name: autoKey + ".enabled", kind: boolean, about: "Compact by itself."},
+		{name: autoKey + ".trigger_ratio", kind: number("0.75", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "The share of the context window that must be exceeded."},
+		{name: autoKey + ".min_turns", kind: whole(5, 0, 1_000_000), about: "The number of turns that must be exceeded."},
+		{name: autoKey + ".min_gain", kind: number("0.02", jsonschema.Schema{Minimum: new(0.0), ExclusiveMaximum: new(1.0)}), about: "The share of the window that a compaction without a summary must free; 0: any."},
+		{name: autoKey + ".rule", kind: table, about: "What it does: one rule."},
+	},
+	policyKeys(autoKey+".rule"),
+	[]key{
+		{name: "models", kind: table, about: "What is told of models."},
+		{name: "models.*", kind: table, about: "A model, by the name that requests use."},
+		{name: "models.*.context_window", kind: whole(200000, 1, 100_000_000), about: "Its context window in tokens."},
+	},
+)
+
+// policyKeys are the keys that each rule has.
+func policyKeys(rule string) []key {
+	return []key{
+		{name: rule + ".keep_first", kind: bound, about: "What stays at the beginning: turns, a time, a position or the last compaction."},
+		{name: rule + ".keep_last", kind: bound, about: "What stays at the end: turns, a time, a position or the last compaction."},
+		{name: rule + ".reasoning", kind: choice(StripReasoning, KeepReasoning), about: "What becomes of the model's reasoning."},
+		{name: rule + ".tool_calls", kind: choice(StripTools, StripRequests, StripResponses, OmitTools, KeepTools), about: "What becomes of tool calls and their results."},
+		{name: rule + ".summary", kind: table, about: "Put a summary in the place of the turns."},
+		{name: rule + ".summary.instructions", kind: text("Keep every file name.", ""), about: "The instructions for the summarizer, in place of its own."},
+		{name: rule + ".summary.context", kind: text("The project is a compiler.", ""), about: "What the summarizer is told beside the turns."},
+		{name: rule + ".summary.model", kind: text("claude-haiku-4-5", ""), about: "The model that writes the summary. Not given: the conversation's own."},
+	}
+}
+
+// keys is allKeys by name.
+var keys = byName(allKeys)
+
+func byName(all []key) map[string]key {
+	m := map[string]key{}
+	for _, k := range all {
+		switch k.value.Type {
+		case "object":
+			k.form = fmt.Sprintf("a table: write [%s] above its keys", strings.ReplaceAll(k.name, "*", "NAME"))
+		case "array":
+			if k.form == "" {
+				k.form = fmt.Sprintf("a list: write [[%s]] above each entry", k.name)
+			}
 		}
+		m[k.name] = k
+	}
+	return m
+}
+
+// general is the name in keys of a key with these parts, as far as they are
+// known; what is not stands as it is.
+func general(parts []string) string {
+	name := ""
+	for _, part := range parts {
+		next := join(name, keyPart(part))
+		if _, ok := keys[join(name, "*")]; ok {
+			next = join(name, "*")
+		}
+		name = next
 	}
 	return name
 }
 
-func (l *lineFinder) value(name string, v *unstable.Node) {
-	children := v.Children()
-	switch v.Kind {
-	case unstable.InlineTable:
-		for first := true; children.Next(); first = false {
-			n := children.Node()
-			key := l.walk(name, n.Key())
-			if first && strings.HasSuffix(name, "]") {
-				l.lines[name] = l.line // an element of a list stands where it begins
-			}
-			l.value(key, n.Value())
-		}
-	case unstable.Array:
-		for i := 0; children.Next(); i++ {
-			n := children.Node()
-			element := name + "[" + strconv.Itoa(i) + "]"
-			l.lines[element] = l.line
-			if n.Kind == unstable.String {
-				l.lines[element] = l.parser.Shape(n.Raw).Start.Line
-			}
-			l.value(element, n)
-		}
+// dotted is a key with these parts as TOML has it.
+func dotted(parts []string) string {
+	name := ""
+	for _, part := range parts {
+		name = join(name, keyPart(part))
 	}
+	return name
+}
+
+// knownKey is the name in keys of a key that reader.places has.
+func knownKey(name string) string {
+	name = plainKey(name)
+	if i := strings.LastIndexByte(name, '.'); i > 0 && strings.HasPrefix(name, "models.") {
+		name = "models.*" + name[i:]
+	}
+	return name
+}
+
+// join puts a part behind a dotted key.
+func join(name, part string) string {
+	if name == "" {
+		return part
+	}
+	return name + "." + part
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// keyPart is one part of a dotted key as TOML has it.
+func keyPart(part string) string {
+	if bareKey.MatchString(part) {
+		return part
+	}
+	return quote(part)
 }
 
 // hint says what an unknown key was most likely meant to be: a known key of the
 // same table with a similar name, else one of that very name in another table.
-func hint(key []string) string {
+func hint(parts []string) string {
 	n := 1
-	for n < len(key) && keys[strings.Join(key[:n], ".")] != "" {
-		n++ // only the first unknown name counts, not what stands below it
+	for n < len(parts) {
+		if _, ok := keys[general(parts[:n])]; !ok {
+			break // only the first unknown name counts, not what stands below it
+		}
+		n++
 	}
-	table, name := strings.Join(key[:n-1], "."), key[n-1]
+	table, name := general(parts[:n-1]), parts[n-1]
 	best, bestDistance := "", len(name)/3+1
 	var elsewhere string
 	var here []string

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -12,8 +15,8 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// file mirrors the TOML text. A pointer tells a key that is absent; sizes may
-// be a number or a text.
+// file mirrors the TOML text. A pointer tells a key that is absent; sizes and
+// bounds may be a number or a text.
 type file struct {
 	Upstream []struct {
 		Name     string   `toml:"name"`
@@ -38,133 +41,258 @@ type file struct {
 			UserWords     *bool `toml:"user_words"`
 		} `toml:"preserve"`
 	} `toml:"compaction_continuity"`
+	Transcripts struct {
+		Enabled *bool `toml:"enabled"`
+	} `toml:"transcripts"`
+	Conversation struct {
+		Compaction struct {
+			Estimator *string    `toml:"estimator"`
+			Rules     []ruleFile `toml:"rules"`
+			Auto      struct {
+				Enabled      *bool      `toml:"enabled"`
+				TriggerRatio *float64   `toml:"trigger_ratio"`
+				MinTurns     *int       `toml:"min_turns"`
+				MinGain      *float64   `toml:"min_gain"`
+				Rule         policyFile `toml:"rule"`
+			} `toml:"auto"`
+		} `toml:"compaction"`
+	} `toml:"conversation"`
+	Models map[string]struct {
+		ContextWindow *int `toml:"context_window"`
+	} `toml:"models"`
 }
 
-// keys says of every key what its value must be.
-var keys = map[string]string{
-	"upstream":                                      "a list: write [[upstream]] above each entry",
-	"upstream.name":                                 `a text such as "anthropic"`,
-	"upstream.protocol":                             `"anthropic", "chat", "responses" or "gemini"`,
-	"upstream.base_url":                             `a text such as "https://api.anthropic.com"`,
-	"upstream.api_key":                              `"env:NAME" or "file:/PATH"`,
-	"upstream.models":                               `a list of texts such as ["claude-*"]`,
-	"limits":                                        "a table: write [limits] above its keys",
-	"limits.body":                                   sizeForm,
-	"limits.in_flight":                              sizeForm,
-	"compaction_continuity":                         "a table: write [compaction_continuity] above its keys",
-	"compaction_continuity.enabled":                 "true or false",
-	"compaction_continuity.ttl":                     durationForm,
-	"compaction_continuity.fork":                    `"copy" or "empty"`,
-	"compaction_continuity.preserve":                "a table: write [compaction_continuity.preserve] above its keys",
-	"compaction_continuity.preserve.plan":           "true or false",
-	"compaction_continuity.preserve.user_decisions": "true or false",
-	"compaction_continuity.preserve.user_words":     "true or false",
-	"compaction_continuity.user_words_tokens":       "a whole number such as 1000",
-	"compaction_continuity.max_capsule_tokens":      "a whole number such as 2500",
+// Merged is a configuration that knows where each key was set.
+type Merged struct {
+	Config
+	layers []Layer
+	places map[string]place
 }
 
-const (
-	sizeForm     = `a size such as "64MiB", "64MB" or a number of bytes`
-	durationForm = `a text such as "720h" or "90m"`
-)
+// Merge puts layers over what is built in, the first one lowest. Errors carry
+// the code config.
+func Merge(layers ...Layer) (*Merged, error) {
+	r := reader{layers: layers, places: map[string]place{}}
+	var f file
+	for i := range layers {
+		if err := r.layer(i, &f); err != nil {
+			return nil, err
+		}
+	}
+	c, err := r.config(f)
+	if err != nil {
+		return nil, err
+	}
+	return &Merged{Config: c, layers: layers, places: r.places}, nil
+}
 
-// Parse reads a configuration text. Name stands for the file in errors, which
-// all carry the code config.
-func Parse(name string, data []byte) (Config, error) {
-	r := reader{name: name, data: data}
-	if len(data) > maxFile {
-		return Config{}, r.fail(0, "the file is larger than 1 MiB; a configuration is a few lines")
+// place is where a key stands; the zero value is nowhere.
+type place struct {
+	layer int // from 1
+	line  int // from 1; 0 is the layer as a whole
+}
+
+// reader makes values out of layers, and errors that point into them.
+type reader struct {
+	layers []Layer
+	// places has each key that a layer sets and no later one overrules, named as
+	// in keyLines; rules are numbered as they were merged.
+	places map[string]place
+}
+
+// layer reads one layer over those before it.
+func (r *reader) layer(i int, f *file) error {
+	l, number := r.layers[i], i+1
+	if len(l.data) > maxFile {
+		return r.fail(place{layer: number}, "the file is larger than 1 MiB; a configuration is a few lines")
 	}
 	// The first pass accepts any well-formed document, so that what fails in
 	// the second is a matter of keys and types.
 	var whole map[string]any
-	if err := toml.Unmarshal(data, &whole); err != nil {
-		return Config{}, r.syntax(err)
+	if err := toml.Unmarshal(l.data, &whole); err != nil {
+		return r.syntax(number, err)
 	}
-	var f file
-	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&f)
+	own := map[string]place{}
+	found := findKeys(l.data)
+	for key, line := range found.lines {
+		own[key] = place{number, line}
+	}
+	if own["upstream"].line > 0 {
+		f.Upstream = nil
+	}
+	rules := &f.Conversation.Compaction.Rules
+	before := *rules
+	*rules = nil
+	if err := toml.NewDecoder(bytes.NewReader(l.data)).DisallowUnknownFields().Decode(f); err != nil {
+		return r.mismatch(number, found, err)
+	}
+	for _, key := range guarded {
+		if at, ok := own[key]; ok && l.refusal != "" {
+			return r.fail(at, "%s %s", key, l.refusal)
+		}
+	}
+	if err := r.list(own, "upstream", len(f.Upstream)); err != nil {
+		return err
+	}
+	if err := r.list(own, rulesKey, len(*rules)); err != nil {
+		return err
+	}
+	if own["upstream"].line > 0 {
+		r.drop("upstream[")
+	}
+	merged, err := r.appendRules(own, before, *rules)
 	if err != nil {
-		return Config{}, r.mismatch(err)
+		return err
 	}
-	r.lines = keyLines(data)
-	return r.config(f)
+	*rules = merged
+	maps.Copy(r.places, own)
+	return nil
 }
 
-// reader makes values out of one file, and errors that point into it.
-type reader struct {
-	name  string
-	data  []byte
-	lines map[string]int // line of each key that is present, see keyLines
-}
-
-// fail is an error at a line; 0 is the file as a whole.
-func (r *reader) fail(line int, format string, args ...any) error {
-	at := r.name
-	if line > 0 {
-		at = fmt.Sprintf("%s:%d", r.name, line)
+// list checks that a key with n values, if it is there, is a list of some.
+func (r *reader) list(own map[string]place, key string, n int) error {
+	at, ok := own[key]
+	if _, one := own[element(key, 0)]; !ok || one {
+		return nil
 	}
-	return holdfast.Errorf(holdfast.ErrConfig, "%s: %s", at, fmt.Sprintf(format, args...))
+	if n > 0 {
+		return r.fail(at, "%s must be %s", key, keys[key].form)
+	}
+	return r.fail(at, "%s is an empty list and has no effect. Remove it, or list at least one", key)
 }
 
-// at is an error in the value of a key.
+// drop forgets the places of keys that begin with prefix.
+func (r *reader) drop(prefix string) {
+	maps.DeleteFunc(r.places, func(key string, _ place) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// appendRules puts the rules of a layer behind those before, or in their place,
+// and renumbers its places so.
+func (r *reader) appendRules(own map[string]place, before, rules []ruleFile) ([]ruleFile, error) {
+	for i, rule := range rules {
+		if rule.Strategy == nil {
+			continue
+		}
+		const strategy = rulesKey + ".strategy"
+		at := own[element(rulesKey, i)+".strategy"]
+		if *rule.Strategy != "replace" {
+			return nil, r.fail(at, "%s must be %s", strategy, keys[strategy].form)
+		}
+		if i > 0 {
+			return nil, r.fail(at, `%s = "replace" has an effect in the first element only. Move it there`, strategy)
+		}
+		for _, k := range policyKeys(element(rulesKey, i)) {
+			if at, ok := own[k.name]; ok {
+				return nil, r.fail(at, `%s has no effect beside strategy = "replace". Write the rule as the next element`, plainKey(k.name))
+			}
+		}
+	}
+	shift := len(before)
+	if len(rules) > 0 && rules[0].Strategy != nil {
+		r.drop(rulesKey + "[")
+		maps.DeleteFunc(own, func(key string, _ place) bool { return strings.HasPrefix(key, element(rulesKey, 0)) })
+		before, rules, shift = nil, rules[1:], -1
+	}
+	moved := map[string]place{}
+	for key, at := range own {
+		if rest, ok := strings.CutPrefix(key, rulesKey+"["); ok {
+			number, rest, _ := strings.Cut(rest, "]")
+			n, _ := strconv.Atoi(number) // keyLines wrote it
+			key = element(rulesKey, n+shift) + rest
+		}
+		moved[key] = at
+	}
+	clear(own)
+	maps.Copy(own, moved)
+	return append(before, rules...), nil
+}
+
+// where names a place in layers.
+func where(layers []Layer, at place) string {
+	l := layers[at.layer-1]
+	if !l.file || at.line == 0 {
+		return l.name
+	}
+	return fmt.Sprintf("%s:%d", l.name, at.line)
+}
+
+// fail is an error at a place.
+func (r *reader) fail(at place, format string, args ...any) error {
+	return holdfast.Errorf(holdfast.ErrConfig, "%s: %s", where(r.layers, at), fmt.Sprintf(format, args...))
+}
+
+// at is an error in the value of a key that a layer has.
 func (r *reader) at(key, format string, args ...any) error {
-	return r.fail(r.lines[key], "%s %s", plainKey(key), fmt.Sprintf(format, args...))
+	return r.fail(r.places[key], "%s %s", plainKey(key), fmt.Sprintf(format, args...))
 }
 
-// has reports whether the key stands in the file.
-func (r *reader) has(key string) bool { return r.lines[key] > 0 }
+// has reports whether a layer has the key.
+func (r *reader) has(key string) bool { return r.places[key].layer > 0 }
 
-var index = regexp.MustCompile(`\[\d+\]`)
+// later is that one of two keys which the later layer has; the first where both
+// stand in the same.
+func (r *reader) later(key, other string) string {
+	if r.places[other].layer > r.places[key].layer {
+		return other
+	}
+	return key
+}
+
+var index = regexp.MustCompile(`\[\d+\](\.|$)`)
 
 // plainKey is a key as a person writes it, without positions in lists.
-func plainKey(key string) string { return index.ReplaceAllString(key, "") }
+func plainKey(key string) string { return index.ReplaceAllString(key, "$1") }
 
-func (r *reader) syntax(err error) error {
+// form is what the value of a key must be.
+func (r *reader) form(key string) string { return keys[knownKey(key)].form }
+
+func (r *reader) syntax(layer int, err error) error {
 	message := strings.TrimPrefix(err.Error(), "toml: ")
 	line := 0
 	var d *toml.DecodeError
 	if errors.As(err, &d) {
 		line, _ = d.Position()
 	}
-	return r.fail(line, "this is not valid TOML: %s%s", message, r.excerpt(line))
+	return r.fail(place{layer, line}, "this is not valid TOML: %s%s", message, r.excerpt(place{layer, line}))
 }
 
 // mismatch words an error of the strict pass: an unknown key or a value of the
 // wrong type.
-func (r *reader) mismatch(err error) error {
+func (r *reader) mismatch(layer int, found *keyLines, err error) error {
 	var missing *toml.StrictMissingError
 	if errors.As(err, &missing) {
 		d := &missing.Errors[0]
-		line, _ := d.Position()
-		return r.unknown(line, d.Key())
+		line, column := d.Position()
+		at, key := place{layer, line}, found.keyAt(line, column, d.Key())
+		return r.fail(at, "unknown key %q%s\n%s", dotted(key), r.excerpt(at), hint(key))
 	}
 	var d *toml.DecodeError
 	if !errors.As(err, &d) {
-		return r.fail(0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		return r.fail(place{layer: layer}, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 	}
-	line, _ := d.Position()
-	key := strings.Join(d.Key(), ".")
-	form, ok := keys[key]
+	line, column := d.Position()
+	at, key := place{layer, line}, found.keyAt(line, column, d.Key())
+	k, ok := keys[general(key)]
 	if !ok {
-		return r.fail(line, "%s%s", strings.TrimPrefix(err.Error(), "toml: "), r.excerpt(line))
+		return r.fail(at, "%s%s", strings.TrimPrefix(err.Error(), "toml: "), r.excerpt(at))
 	}
-	return r.fail(line, "%s must be %s%s", key, form, r.excerpt(line))
-}
-
-func (r *reader) unknown(line int, key []string) error {
-	return r.fail(line, "unknown key %q%s\n%s", strings.Join(key, "."), r.excerpt(line), hint(key))
+	return r.fail(at, "%s must be %s%s", dotted(key), k.form, r.excerpt(at))
 }
 
 // secretValue finds what may be a credential that was written into the file.
 var secretValue = regexp.MustCompile(`(?i)((?:key|token|secret|password|auth\w*)["']?\s*=\s*)\S{8}.*`)
 
-// excerpt is a line of the file, indented on a line of its own, without what
-// may be a secret.
-func (r *reader) excerpt(line int) string {
-	rows := bytes.Split(r.data, []byte("\n"))
-	if line < 1 || line > len(rows) {
+// excerpt is a line of a file, indented on a line of its own, without what may
+// be a secret.
+func (r *reader) excerpt(at place) string {
+	l := r.layers[at.layer-1]
+	rows := bytes.Split(l.data, []byte("\n"))
+	if !l.file || at.line < 1 || at.line > len(rows) {
 		return ""
 	}
-	text := strings.TrimSpace(string(rows[line-1]))
+	text := strings.TrimSpace(string(rows[at.line-1]))
 	return "\n    " + secretValue.ReplaceAllString(text, "${1}...")
 }
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,11 +15,8 @@ import (
 // config checks the values one by one, then those that depend on each other.
 func (r *reader) config(f file) (Config, error) {
 	c := Default()
-	if len(f.Upstream) > 0 || r.has("upstream") {
-		var err error
-		if c.Upstreams, err = r.upstreams(f); err != nil {
-			return Config{}, err
-		}
+	if err := r.guarded(f, &c); err != nil {
+		return Config{}, err
 	}
 	if err := r.limits(f, &c.Limits); err != nil {
 		return Config{}, err
@@ -25,24 +24,35 @@ func (r *reader) config(f file) (Config, error) {
 	if err := r.continuity(f, &c.Continuity); err != nil {
 		return Config{}, err
 	}
-	return c, nil
+	if err := r.compaction(f, &c.Compaction); err != nil {
+		return Config{}, err
+	}
+	var err error
+	c.Models, err = r.modelEntries(f)
+	return c, err
+}
+
+// guarded are the values of the guarded keys.
+func (r *reader) guarded(f file, c *Config) error {
+	set(&c.Transcripts.Enabled, f.Transcripts.Enabled)
+	if len(f.Upstream) == 0 {
+		return nil
+	}
+	var err error
+	c.Upstreams, err = r.upstreams(f)
+	return err
 }
 
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 func (r *reader) upstreams(f file) ([]Upstream, error) {
-	if len(f.Upstream) > 0 && !r.has("upstream[0]") {
-		return nil, r.at("upstream", "must be %s", keys["upstream"])
-	}
-	if len(f.Upstream) == 0 {
-		return nil, r.at("upstream", "is an empty list and has no effect. Remove it, or list at least one")
-	}
 	var list []Upstream
 	for i, in := range f.Upstream {
-		key := "upstream[" + strconv.Itoa(i) + "]"
-		for _, name := range []string{"name", "protocol", "base_url"} {
-			if !r.has(key + "." + name) {
-				return nil, r.fail(r.lines[key], "this upstream has no %s. Add one: %s", name, keys["upstream."+name])
+		key := element("upstream", i)
+		for _, k := range allKeys {
+			name, ok := strings.CutPrefix(k.name, "upstream.")
+			if ok && k.required && !r.has(key+"."+name) {
+				return nil, r.fail(r.places[key], "this upstream has no %s. Add one: %s", name, k.form)
 			}
 		}
 		u := Upstream{Name: in.Name, Protocol: holdfast.Protocol(in.Protocol), APIKey: SecretRef(in.APIKey), Models: in.Models}
@@ -51,11 +61,16 @@ func (r *reader) upstreams(f file) ([]Upstream, error) {
 		}
 		for j, other := range list {
 			if other.Name == u.Name {
-				return nil, r.at(key+".name", "%q is already the name of the upstream in line %d. Give it another", u.Name, r.lines["upstream["+strconv.Itoa(j)+"]"])
+				at := r.places[element("upstream", j)]
+				which := "an earlier upstream"
+				if r.layers[at.layer-1].file {
+					which = fmt.Sprintf("the upstream in line %d", at.line)
+				}
+				return nil, r.at(key+".name", "%q is already the name of %s. Give it another", u.Name, which)
 			}
 		}
 		if !known(u.Protocol) {
-			return nil, r.at(key+".protocol", "must be %s", keys["upstream.protocol"])
+			return nil, r.at(key+".protocol", "must be %s", r.form(key+".protocol"))
 		}
 		var err error
 		if u.BaseURL, err = r.baseURL(key+".base_url", u.Protocol, in.BaseURL); err != nil {
@@ -119,7 +134,7 @@ func (r *reader) models(key string, u Upstream, before []Upstream) error {
 		return r.at(key, "is an empty list and has no effect. Remove it to match all models, or list patterns")
 	}
 	for i, p := range u.Models {
-		at := key + "[" + strconv.Itoa(i) + "]"
+		at := element(key, i)
 		if p == "" {
 			return r.at(at, "must not hold an empty text: it matches no model")
 		}
@@ -159,11 +174,7 @@ func (r *reader) limits(f file, l *Limits) error {
 		return err
 	}
 	if l.InFlight < l.Body {
-		key := "limits.in_flight"
-		if !r.has(key) {
-			key = "limits.body"
-		}
-		return r.at(key, "leaves no room for one body: in_flight (%s) must be at least body (%s)", sizeText(l.InFlight), sizeText(l.Body))
+		return r.at(r.later("limits.in_flight", "limits.body"), "leaves no room for one body: in_flight (%s) must be at least body (%s)", sizeText(l.InFlight), sizeText(l.Body))
 	}
 	return nil
 }
@@ -184,7 +195,7 @@ func (r *reader) size(key string, in any, out *int64, low, high int64) error {
 		n, ok = parseSize(text)
 	}
 	if !ok {
-		return r.at(key, "must be %s", sizeForm)
+		return r.at(key, "must be %s", r.form(key))
 	}
 	if n < low || n > high {
 		return r.at(key, "must be from %s to %s", sizeText(low), sizeText(high))
@@ -217,53 +228,114 @@ func sizeText(n int64) string {
 	return "0B"
 }
 
+// whole takes a number in the range of its key, if one is given.
+func (r *reader) whole(key string, in, out *int) error {
+	if in == nil {
+		return nil
+	}
+	limits := keys[knownKey(key)].value
+	if n := float64(*in); n < *limits.Minimum || n > *limits.Maximum {
+		return r.at(key, "must be from %.0f to %.0f", *limits.Minimum, *limits.Maximum)
+	}
+	*out = *in
+	return nil
+}
+
+// choose takes a text that is one of those of its key, if one is given.
+func choose[T ~string](r *reader, key string, in *string, out *T) error {
+	if in == nil {
+		return nil
+	}
+	if known := keys[knownKey(key)]; !slices.Contains(known.value.Enum, any(*in)) {
+		return r.at(key, "must be %s", known.form)
+	}
+	*out = T(*in)
+	return nil
+}
+
 func (r *reader) continuity(f file, c *Continuity) error {
 	const section = "compaction_continuity"
 	in := f.Continuity
 	set(&c.Enabled, in.Enabled)
-	set(&c.MaxCapsuleTokens, in.MaxCapsuleTokens)
-	if c.MaxCapsuleTokens < 200 || c.MaxCapsuleTokens > 20000 {
-		return r.at(section+".max_capsule_tokens", "must be from 200 to 20000")
+	if err := r.whole(section+".max_capsule_tokens", in.MaxCapsuleTokens, &c.MaxCapsuleTokens); err != nil {
+		return err
 	}
 	c.UserWordsTokens = min(c.UserWordsTokens, c.MaxCapsuleTokens)
 	set(&c.UserWordsTokens, in.UserWordsTokens)
 	if c.UserWordsTokens < 50 || c.UserWordsTokens > c.MaxCapsuleTokens {
-		return r.at(section+".user_words_tokens", "must be from 50 to max_capsule_tokens (%d)", c.MaxCapsuleTokens)
+		const words, most = section + ".user_words_tokens", section + ".max_capsule_tokens"
+		if r.later(words, most) == most {
+			return r.at(most, "leaves no room for user_words_tokens = %d (%s): that must be from 50 to max_capsule_tokens (%d)",
+				c.UserWordsTokens, where(r.layers, r.places[words]), c.MaxCapsuleTokens)
+		}
+		return r.at(words, "must be from 50 to max_capsule_tokens (%d)", c.MaxCapsuleTokens)
 	}
 	if in.TTL != nil {
 		ttl, err := time.ParseDuration(*in.TTL)
 		if err != nil {
-			return r.at(section+".ttl", "must be %s", durationForm)
+			return r.at(section+".ttl", "must be %s", r.form(section+".ttl"))
 		}
 		if ttl < time.Hour || ttl > 87600*time.Hour {
 			return r.at(section+".ttl", `must be from "1h" to "87600h" (ten years)`)
 		}
 		c.TTL = ttl
 	}
-	if in.Fork != nil {
-		c.Fork = ForkMode(*in.Fork)
-	}
-	if c.Fork != ForkCopy && c.Fork != ForkEmpty {
-		return r.at(section+".fork", "must be %s", keys[section+".fork"])
+	if err := choose(r, section+".fork", in.Fork, &c.Fork); err != nil {
+		return err
 	}
 	set(&c.Preserve.Plan, in.Preserve.Plan)
 	set(&c.Preserve.UserDecisions, in.Preserve.UserDecisions)
 	set(&c.Preserve.UserWords, in.Preserve.UserWords)
 	if !c.Enabled {
-		for _, key := range []string{"max_capsule_tokens", "user_words_tokens", "ttl", "fork", "preserve.plan", "preserve.user_decisions", "preserve.user_words"} {
-			if r.has(section + "." + key) {
-				return r.at(section+"."+key, "has no effect while enabled = false. Remove it, or set enabled = true")
+		for _, k := range allKeys {
+			if strings.HasPrefix(k.name, section+".") && k.value.Type != "object" && k.name != section+".enabled" && !r.overruled(k.name, section+".enabled") {
+				return r.at(k.name, "has no effect while enabled = false. Remove it, or set enabled = true")
 			}
 		}
+		*c = Default().Continuity
+		c.Enabled = false
 		return nil
 	}
 	if c.Preserve == (Preserve{}) {
 		return r.at(section+".preserve", "turns everything off. Write enabled = false in [%s] instead", section)
 	}
-	if !c.Preserve.UserWords && in.UserWordsTokens != nil {
-		return r.at(section+".user_words_tokens", "has no effect while preserve.user_words = false. Remove it, or set preserve.user_words = true")
+	if !c.Preserve.UserWords {
+		if !r.overruled(section+".user_words_tokens", section+".preserve.user_words") {
+			return r.at(section+".user_words_tokens", "has no effect while preserve.user_words = false. Remove it, or set preserve.user_words = true")
+		}
+		c.UserWordsTokens = min(Default().Continuity.UserWordsTokens, c.MaxCapsuleTokens)
 	}
 	return nil
+}
+
+// overruled reports whether a key is without effect by no fault of the layer
+// that has it: a later one turned the switch off that it hangs on. So is a key
+// that no layer has.
+func (r *reader) overruled(key, off string) bool {
+	return r.places[key].layer < r.places[off].layer
+}
+
+// modelEntries checks the section models.
+func (r *reader) modelEntries(f file) (map[string]Model, error) {
+	var models map[string]Model
+	for _, name := range sortedKeys(f.Models) {
+		key := "models." + keyPart(name)
+		if name == "" {
+			return nil, r.at(key, "has no name. Write [models.NAME] with the name that requests use")
+		}
+		if f.Models[name].ContextWindow == nil {
+			return nil, r.at(key, "says nothing of the model. Add context_window, or remove it")
+		}
+		var m Model
+		if err := r.whole(key+".context_window", f.Models[name].ContextWindow, &m.ContextWindow); err != nil {
+			return nil, err
+		}
+		if models == nil {
+			models = map[string]Model{}
+		}
+		models[name] = m
+	}
+	return models, nil
 }
 
 func set[T any](out *T, in *T) {

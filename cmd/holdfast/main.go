@@ -31,6 +31,7 @@ var version string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	dir, _ := os.Getwd() // where it was removed there is no workspace
 	a := &app{
 		in:       os.Stdin,
 		out:      os.Stdout,
@@ -42,6 +43,8 @@ func main() {
 		version:  buildVersion(),
 		open:     openStore,
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
+		environ:  os.Environ(),
+		dir:      dir,
 	}
 	status := a.run(ctx, os.Args[1:])
 	stop()

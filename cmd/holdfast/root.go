@@ -32,9 +32,12 @@ type app struct {
 	version  string
 	open     func(path string, create bool) (database, io.Closer, error)
 	newID    func() string // a UUIDv7
+	environ  config.Environ
+	dir      string // the working directory; "" where it is unknown
 
 	// The global flags.
 	config string
+	set    []string
 	data   string
 	json   bool
 }
@@ -95,7 +98,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.config, "config", "", "configuration file (default: holdfast/config.toml in ~/.config)")
+	flags.StringVar(&a.config, "config", "", "configuration file that stands above your own, the workspace's and the environment")
+	flags.StringArrayVar(&a.set, "set", nil, "set a key of the configuration, KEY=VALUE, above all files; repeatable")
 	flags.StringVar(&a.data, "data", "", "data directory (default: holdfast in ~/.local/share)")
 	flags.BoolVar(&a.json, "json", false, "write JSON")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -140,16 +144,29 @@ func arguments(low, high int, form string) cobra.PositionalArgs {
 	}
 }
 
+// dataDir is the data directory.
+func (a *app) dataDir() (string, error) {
+	if a.data != "" {
+		return a.data, nil
+	}
+	return a.environ.DataDir()
+}
+
 // dataFile is the path of the database.
 func (a *app) dataFile() (string, error) {
-	dir := a.data
-	if dir == "" {
-		var err error
-		if dir, err = config.DefaultDataDir(); err != nil {
-			return "", err
-		}
+	dir, err := a.dataDir()
+	if err != nil {
+		return "", err
 	}
 	return filepath.Join(dir, "holdfast.db"), nil
+}
+
+// sources is where the configuration comes from.
+func (a *app) sources() config.Sources {
+	// Without a data directory no workspace file is trusted; who needs one says
+	// what is missing.
+	dir, _ := a.dataDir()
+	return config.Sources{Environ: a.environ, Dir: a.dir, DataDir: dir, File: a.config, Set: a.set}
 }
 
 // withStore runs do with the sessions of the data directory.

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/config"
 	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/store/sqlite"
 )
@@ -29,7 +30,8 @@ type (
 
 // TestScripts runs testdata/script. Beside the built-in commands there are:
 //
-//	holdfast ARGS...           runs the command line, with data in $WORK/data
+//	holdfast [X=V...] ARGS...  runs the command line, with data in $WORK/data; what
+//	                           begins with HOLDFAST_ is put into its environment
 //	terminal ANSWER ARGS...    the same on a terminal where a person types ANSWER
 //	status N                   checks the exit status of the last of these
 //	seed                       writes the sessions of seed into the database
@@ -71,6 +73,11 @@ func runScript(ts *testscript.TestScript, neg, terminal bool, input string, args
 	a := &app{
 		in: strings.NewReader(input), out: ts.Stdout(), err: ts.Stderr(), terminal: terminal, width: width,
 		now: func() time.Time { return noon }, version: "v1.2.3", open: openStore, newID: ids(ts),
+	}
+	a.dir = ts.MkAbs(".")
+	a.environ = config.Environ{"HOME=" + ts.Getenv("HOME")}
+	for len(args) > 0 && strings.HasPrefix(args[0], "HOLDFAST_") {
+		a.environ, args = append(a.environ, args[0]), args[1:]
 	}
 	args = append([]string{"--data", filepath.Join(ts.Getenv("WORK"), "data")}, args...)
 	if len(args) > 2 && args[2] == "__complete" {

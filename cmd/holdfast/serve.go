@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/config"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/store/sqlite"
 )
@@ -33,7 +32,7 @@ func (a *app) serveCommand() *cobra.Command {
 
 // runServe serves until ctx ends. What was opened first is closed last.
 func (a *app) runServe(ctx context.Context, address string) (err error) {
-	cfg, err := config.Load(a.config)
+	cfg, err := a.sources().Load()
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (a *app) runServe(ctx context.Context, address string) (err error) {
 	}
 	defer func() { err = errors.Join(err, closed(st, path)) }()
 	log := newLog(a.err, a.json)
-	s, err := newStack(cfg, st, log, a.now, engine.Ablation{})
+	s, err := newStack(cfg.Config, st, log, a.now, engine.Ablation{})
 	if err != nil {
 		return err
 	}

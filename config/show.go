@@ -1,0 +1,274 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// BuiltIn is the origin of what no layer sets.
+const BuiltIn = "built-in"
+
+// Origin names what set a key that is in force, such as limits.body or
+// upstream[0].name: a file with the line, a variable, a flag, or BuiltIn.
+func (m *Merged) Origin(key string) string {
+	at, ok := m.places[key]
+	if !ok {
+		return BuiltIn
+	}
+	return where(m.layers, at)
+}
+
+// TOML is the configuration as a file that Merge reads back to the same values,
+// without the keys that have no effect. With origins each key has its own
+// behind it as a comment.
+func (m *Merged) TOML(origins bool) string { return m.tree().toml(origins) }
+
+// JSON is the same as a JSON object. With origins each value is an object with
+// the members value and origin.
+func (m *Merged) JSON(origins bool) json.RawMessage { return m.tree().json(origins) }
+
+func (m *Merged) tree() *node {
+	t := tree(m.Config)
+	t.locate("", m.Origin)
+	return t
+}
+
+// node is a key with a value, a table, or a list of tables.
+type node struct {
+	name   string
+	value  any // of a key: bool, int, float64, string or []string; nil for the others
+	origin string
+	fields []*node
+	list   bool // fields are its elements
+}
+
+func leaf(name string, value any) *node { return &node{name: name, value: value} }
+
+func section(name string, fields ...*node) *node { return &node{name: name, fields: fields} }
+
+func tree(c Config) *node {
+	return section("",
+		upstreamTree(c.Upstreams),
+		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
+		continuityTree(c.Continuity),
+		section("transcripts", leaf("enabled", c.Transcripts.Enabled)),
+		section("conversation", compactionTree(c.Compaction)),
+		modelTree(c.Models),
+	)
+}
+
+func upstreamTree(ups []Upstream) *node {
+	list := &node{name: "upstream", list: true}
+	for _, u := range ups {
+		n := section("", leaf("name", u.Name), leaf("protocol", string(u.Protocol)), leaf("base_url", u.BaseURL.String()))
+		if u.APIKey != "" {
+			n.fields = append(n.fields, leaf("api_key", string(u.APIKey)))
+		}
+		if len(u.Models) > 0 {
+			n.fields = append(n.fields, leaf("models", u.Models))
+		}
+		list.fields = append(list.fields, n)
+	}
+	return list
+}
+
+func continuityTree(c Continuity) *node {
+	n := section("compaction_continuity", leaf("enabled", c.Enabled))
+	if !c.Enabled {
+		return n
+	}
+	n.fields = append(n.fields, leaf("max_capsule_tokens", c.MaxCapsuleTokens))
+	if c.Preserve.UserWords {
+		n.fields = append(n.fields, leaf("user_words_tokens", c.UserWordsTokens))
+	}
+	n.fields = append(n.fields, leaf("ttl", durationText(c.TTL)), leaf("fork", string(c.Fork)), section("preserve",
+		leaf("plan", c.Preserve.Plan),
+		leaf("user_decisions", c.Preserve.UserDecisions),
+		leaf("user_words", c.Preserve.UserWords),
+	))
+	return n
+}
+
+func compactionTree(c Compaction) *node {
+	rules := &node{name: "rules", list: true}
+	for _, rule := range c.Rules {
+		rules.fields = append(rules.fields, ruleTree("", rule))
+	}
+	return section("compaction",
+		leaf("estimator", string(c.Estimator)),
+		rules,
+		section("auto",
+			leaf("enabled", c.Auto.Enabled),
+			leaf("trigger_ratio", c.Auto.TriggerRatio),
+			leaf("min_turns", c.Auto.MinTurns),
+			leaf("min_gain", c.Auto.MinGain),
+			ruleTree("rule", c.Auto.Rule),
+		),
+	)
+}
+
+func ruleTree(name string, r Rule) *node {
+	n := section(name,
+		boundLeaf("keep_first", r.KeepFirst),
+		boundLeaf("keep_last", r.KeepLast),
+		leaf("reasoning", string(r.Reasoning)),
+		leaf("tool_calls", string(r.ToolCalls)),
+	)
+	if s := r.Summary; s != nil {
+		summary := section("summary")
+		for _, text := range []*node{leaf("instructions", s.Instructions), leaf("context", s.Context), leaf("model", s.Model)} {
+			if text.value != "" {
+				summary.fields = append(summary.fields, text)
+			}
+		}
+		n.fields = append(n.fields, summary)
+	}
+	return n
+}
+
+func boundLeaf(name string, b Bound) *node {
+	if b.Kind == BoundTurns {
+		return leaf(name, b.N)
+	}
+	return leaf(name, b.String())
+}
+
+func modelTree(models map[string]Model) *node {
+	n := section("models")
+	for _, name := range sortedKeys(models) {
+		n.fields = append(n.fields, section(name, leaf("context_window", models[name].ContextWindow)))
+	}
+	return n
+}
+
+// locate gives all keys below path their origin.
+func (n *node) locate(path string, origin func(key string) string) {
+	if n.value != nil {
+		n.origin = origin(path)
+		return
+	}
+	for i, field := range n.fields {
+		if n.list {
+			field.locate(element(path, i), origin)
+			continue
+		}
+		field.locate(join(path, keyPart(field.name)), origin)
+	}
+}
+
+// toml writes what stands in a table.
+func (n *node) toml(origins bool) string {
+	var b strings.Builder
+	n.write(&b, "", origins)
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+func (n *node) write(b *strings.Builder, path string, origins bool) {
+	for _, field := range n.fields {
+		if field.value == nil {
+			continue
+		}
+		b.WriteString(keyPart(field.name) + " = " + literal(field.value))
+		if origins {
+			b.WriteString("  # " + printable(field.origin))
+		}
+		b.WriteByte('\n')
+	}
+	for _, field := range n.fields {
+		path := join(path, keyPart(field.name))
+		switch {
+		case field.value != nil:
+		case field.list:
+			for _, element := range field.fields {
+				b.WriteString("\n[[" + path + "]]\n")
+				element.write(b, path, origins)
+			}
+		default:
+			// A table of tables needs no header; an empty one says by it that it is
+			// there.
+			if len(field.fields) == 0 && field.name == "summary" || slices.ContainsFunc(field.fields, func(n *node) bool { return n.value != nil }) {
+				b.WriteString("\n[" + path + "]\n")
+			}
+			field.write(b, path, origins)
+		}
+	}
+}
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case []string:
+		quoted := make([]string, len(v))
+		for i, s := range v {
+			quoted[i] = quote(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case float64:
+		text := strconv.FormatFloat(v, 'f', -1, 64)
+		if !strings.Contains(text, ".") {
+			text += ".0" // else it is a whole number
+		}
+		return text
+	}
+	return fmt.Sprint(v)
+}
+
+// printable is text for a comment: in one line, and nothing that a terminal may
+// act on.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, s)
+}
+
+func (n *node) json(origins bool) json.RawMessage {
+	var parts []string
+	switch {
+	case n.value != nil && origins:
+		return jsonOf(struct {
+			Value  any    `json:"value"`
+			Origin string `json:"origin"`
+		}{n.value, n.origin})
+	case n.value != nil:
+		return jsonOf(n.value)
+	case n.list:
+		for _, field := range n.fields {
+			parts = append(parts, string(field.json(origins)))
+		}
+		return json.RawMessage("[" + strings.Join(parts, ",") + "]")
+	}
+	for _, field := range n.fields {
+		parts = append(parts, string(jsonOf(field.name))+":"+string(field.json(origins)))
+	}
+	return json.RawMessage("{" + strings.Join(parts, ",") + "}")
+}
+
+// jsonOf writes a value of a configuration.
+func jsonOf(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("config: a value that JSON does not have: " + err.Error()) // the types are those of node.value
+	}
+	return data
+}
+
+// durationText is d without the units at its end that are zero.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

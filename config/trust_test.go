@@ -1,0 +1,144 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+const (
+	notTrusted = "is set by a workspace file that you have not trusted. Read the file, then run: holdfast config trust"
+	hasChanged = "is set by a workspace file that has changed since you trusted it. Read it again, then run: holdfast config trust"
+)
+
+// trust trusts the workspace file as it is.
+func (w *world) trust() {
+	w.t.Helper()
+	path, err := w.WorkspacePath("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	file, err := ReadWorkspace(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	trust, err := OpenTrust(w.DataDir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := trust.Add(file); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
+	w := newWorld(t)
+	const text = "limits.body = 100_001\n\n[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\n"
+	path := w.write("home/project/.holdfast.toml", text)
+	w.fails("not trusted", holdfast.ErrConfig, path+":3: upstream "+notTrusted)
+	w.trust()
+	w.body("trusted", 100_001, path+":1")
+
+	w.write("home/project/.holdfast.toml", text+"# another byte")
+	w.fails("changed", holdfast.ErrConfig, path+":3: upstream "+hasChanged)
+	w.write("home/project/.holdfast.toml", text)
+	w.body("as it was", 100_001, path+":1")
+	other := w.write("home/project/sub/.holdfast.toml", text)
+	w.fails("the same bytes in another place", holdfast.ErrConfig, other+":3: upstream "+notTrusted)
+
+	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
+	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts "+notTrusted)
+	w.DataDir = ""
+	w.fails("without a data directory", holdfast.ErrConfig, other+":1: transcripts "+notTrusted)
+	w.File = other
+	w.body("named by a person", 64<<20, "built-in")
+}
+
+func TestTrustEnds(t *testing.T) {
+	w := newWorld(t)
+	path := w.write("home/project/.holdfast.toml", "transcripts.enabled = true")
+	w.trust()
+	trust, err := OpenTrust(w.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil { // what is gone can be forgotten
+		t.Fatal(err)
+	}
+	if err := trust.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Remove(path); err == nil || err.Error() != path+" was not trusted" || holdfast.CodeOf(err) != holdfast.ErrNotFound {
+		t.Errorf("a second time: %v", err)
+	}
+	w.write("home/project/.holdfast.toml", "transcripts.enabled = true")
+	w.fails("afterwards", holdfast.ErrConfig, path+":1: transcripts "+notTrusted)
+}
+
+// A list that was written once is read forever.
+func TestTheListOfTrustedFiles(t *testing.T) {
+	w := newWorld(t)
+	path := w.write("home/project/.holdfast.toml", "transcripts.enabled = true")
+	const digest = "aa282d85b68726203d8510f4af6cad3e72bc46a4b01d79e70d4a2a5c3ae4f7f8"
+	frozen := "{\n  \"version\": 1,\n  \"files\": {\n    \"" + path + "\": \"" + digest + "\"\n  }\n}\n"
+	w.trust()
+	list := filepath.Join(w.DataDir, "trusted.json")
+	got, err := os.ReadFile(list)
+	if err != nil || string(got) != frozen {
+		t.Errorf("%v\n got: %s\nwant: %s", err, got, frozen)
+	}
+	left, err := filepath.Glob(filepath.Join(w.DataDir, "*"))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	info, err := os.Stat(list)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the list is %v, %v", info.Mode(), err)
+	}
+	w.write("data/trusted.json", frozen)
+	w.body("a list that was there before", 64<<20, "built-in")
+
+	w.write("data/trusted.json", "{\"version\": 2}")
+	w.fails("a newer list", holdfast.ErrNewer, list+" was written by a newer version of Holdfast. Use that one")
+	w.write("data/trusted.json", "{")
+	w.fails("a damaged list", holdfast.ErrConfig, list+" is damaged: unexpected end of JSON input. Remove it, and trust your workspace files again")
+}
+
+func TestAWorkspaceFileIsFoundByItsName(t *testing.T) {
+	w := newWorld(t)
+	project := filepath.Join(w.dir, "home", "project", ".holdfast.toml")
+	if got, err := w.WorkspacePath("../.holdfast.toml"); got != project || err != nil {
+		t.Errorf("a relative path: %s, %v", got, err)
+	}
+	for path, want := range map[string]string{
+		"":           "not_found: there is no .holdfast.toml in " + w.Dir + " or above. Name the file",
+		"other.toml": "usage: " + w.Dir + "/other.toml is no workspace file and needs no trust: only a file that is named .holdfast.toml does",
+	} {
+		_, err := w.WorkspacePath(path)
+		if err == nil || string(holdfast.CodeOf(err))+": "+err.Error() != want {
+			t.Errorf("%q: %v, want %s", path, err, want)
+		}
+	}
+	if _, err := ReadWorkspace(project); err == nil || err.Error() != "there is no file "+project || holdfast.CodeOf(err) != holdfast.ErrNotFound {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
+	w := newWorld(t)
+	for text, want := range map[string]string{
+		"limits.body = 100_001\n":                                 "",
+		"transcripts = {enabled = true}\nlimits.body = 100_001\n": "[transcripts]\nenabled = true\n",
+		"upstream = [{name = \"a\", protocol = \"chat\", base_url = \"http://\\u0068\", models = [\"\\u202e\"]}]\n": "[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\nmodels = [\"\\u202E\"]\n",
+	} {
+		file, err := ReadWorkspace(w.write("home/project/.holdfast.toml", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := file.Guarded(); got != want || err != nil {
+			t.Errorf("%q: %v\n got: %s\nwant: %s", text, err, got, want)
+		}
+	}
+}
