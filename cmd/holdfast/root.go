@@ -111,7 +111,10 @@ func (a *app) rootCommand() *cobra.Command {
 		}
 		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.conversationCommand(), a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand())
+	root.AddCommand(
+		a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.conversationCommand(), a.configCommand(),
+		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
+	)
 	group(root)
 	return root
 }

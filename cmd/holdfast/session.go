@@ -289,10 +289,16 @@ func (a *app) sessionRemove() *cobra.Command {
 	return c
 }
 
-// confirm asks a person. Where there is none, --yes must be given.
+// confirm asks a person before data is erased.
 func (a *app) confirm(question string) (bool, error) {
+	return a.ask(question, "this erases data", "Nothing was erased.")
+}
+
+// ask asks a person; declined is what a no is answered with. Where nobody can be
+// asked what this does, --yes must be given.
+func (a *app) ask(question, this, declined string) (bool, error) {
 	if !a.terminal || a.json {
-		return false, holdfast.Errorf(holdfast.ErrUsage, "this erases data and nobody can be asked. Add --yes")
+		return false, holdfast.Errorf(holdfast.ErrUsage, "%s and nobody can be asked. Add --yes", this)
 	}
 	if err := a.print(question); err != nil {
 		return false, err
@@ -303,7 +309,7 @@ func (a *app) confirm(question string) (bool, error) {
 	if answer == "y" || answer == "yes" {
 		return true, nil
 	}
-	return false, a.print("Nothing was erased.\n")
+	return false, a.print(declined + "\n")
 }
 
 func size(s store.SessionState) (branches, revisions, compactions int) {
