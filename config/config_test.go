@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,6 +181,32 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTheREADMEShowsTheDefaults(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(readme), "```toml\n[[upstream]]")
+	text, _, ok := strings.Cut("[[upstream]]"+text, "```")
+	if !ok {
+		t.Fatal("the README has no configuration")
+	}
+	got, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Upstreams = want.Upstreams[:1] // that of Anthropic is the example
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, k := range allKeys {
+		if name := k.name[strings.LastIndexByte(k.name, '.')+1:]; name != "*" && !strings.Contains(text, name) {
+			t.Errorf("%s is not in it", k.name)
+		}
 	}
 }
 
