@@ -13,24 +13,6 @@ import (
 	"github.com/holdfast-dev/holdfast/engine/conversations"
 )
 
-// conversationConfig is what the configuration says about one conversation.
-type conversationConfig struct {
-	rules     []compaction.Rule // never empty
-	auto      compaction.AutoConfig
-	window    func(model string) int64 // in tokens; 0: not known
-	estimator compaction.Estimator
-}
-
-// conversationConfig is the configuration with the settings of a conversation.
-func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, error) {
-	c := conversationConfig{
-		rules: []compaction.Rule{compaction.Default()}, auto: compaction.DefaultAuto(),
-		window: func(string) int64 { return 0 },
-	}
-	c.estimator = compaction.Estimator{Render: conversations.Render}.Calibrated(entries, c.window)
-	return c, nil
-}
-
 func (a *app) conversationShow() *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID",

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/compaction"
+	"github.com/holdfast-dev/holdfast/config"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
+	"github.com/holdfast-dev/holdfast/provider/tokens"
+)
+
+// conversationConfig is what the configuration says about one conversation.
+type conversationConfig struct {
+	rules     []compaction.Rule // never empty
+	auto      compaction.AutoConfig
+	window    func(model string) int64 // in tokens; 0: not known
+	estimator compaction.Estimator
+}
+
+// conversationConfig is the configuration with the settings of a conversation.
+// Settings that this version does not take, as an imported stream may have, are
+// left out and named: they are no reason not to show or compact it.
+func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, error) {
+	sources := a.sources()
+	merged, err := sources.Load()
+	if err != nil {
+		return conversationConfig{}, err
+	}
+	for _, e := range entries {
+		s, ok := e.Event.(holdfast.Settings)
+		if !ok {
+			continue
+		}
+		with := sources
+		layer, err := config.ConversationLayer(fmt.Sprintf("event %d of the conversation", e.Seq), s.JSON)
+		if err == nil {
+			with.Conversation = append(slices.Clip(sources.Conversation), layer)
+			var more *config.Merged
+			if more, err = with.Load(); err == nil {
+				sources, merged = with, more
+			}
+		}
+		if err != nil && !a.json {
+			_, _ = fmt.Fprintf(a.err, "holdfast: settings left out: %s\n", clean(err.Error()))
+		}
+	}
+	c := conversationConfig{window: func(model string) int64 { return int64(merged.Models[model].ContextWindow) }}
+	for _, r := range merged.Compaction.Rules {
+		rule, err := compactionRule(r)
+		if err != nil {
+			return conversationConfig{}, err
+		}
+		c.rules = append(c.rules, rule)
+	}
+	auto := merged.Compaction.Auto
+	c.auto = compaction.AutoConfig{Enabled: auto.Enabled, TriggerRatio: auto.TriggerRatio, MinTurns: auto.MinTurns, MinGain: auto.MinGain}
+	if c.auto.Rule, err = compactionRule(auto.Rule); err != nil {
+		return conversationConfig{}, err
+	}
+	c.estimator = compaction.Estimator{Render: conversations.Render}
+	switch merged.Compaction.Estimator {
+	case config.EstimateTokenizer:
+		c.estimator.Count = tokens.New().Count
+	case config.EstimateCalibrated:
+		c.estimator = c.estimator.Calibrated(entries, c.window)
+	case config.EstimateChars:
+	}
+	return c, nil
+}
+
+// compactionRule is a configured rule as the planner knows it. Both read bounds
+// in the same form.
+func compactionRule(r config.Rule) (compaction.Rule, error) {
+	rule := compaction.Rule{Reasoning: r.Reasoning == config.StripReasoning}
+	var err error
+	if rule.KeepFirst, err = compaction.ParseKeepFirst(r.KeepFirst.String()); err != nil {
+		return rule, holdfast.Errorf(holdfast.ErrConfig, "keep_first of a compaction rule: %w", err)
+	}
+	if rule.KeepLast, err = compaction.ParseKeepLast(r.KeepLast.String()); err != nil {
+		return rule, holdfast.Errorf(holdfast.ErrConfig, "keep_last of a compaction rule: %w", err)
+	}
+	if r.ToolCalls != config.KeepTools {
+		tools, err := compaction.ParseTools(string(r.ToolCalls))
+		if err != nil {
+			return rule, holdfast.Errorf(holdfast.ErrConfig, "tool_calls of a compaction rule: %w", err)
+		}
+		rule.Tools = &tools
+	}
+	if s := r.Summary; s != nil {
+		rule.Summary = &compaction.SummaryRequest{Instructions: s.Instructions, Context: s.Context, Model: s.Model}
+	}
+	return rule, nil
+}
