@@ -309,17 +309,28 @@ func (j *judge) words(l *lane, b block, strict, since Gold, p *point, where func
 
 // contains reports whether a literal stands in a text, not as a part of a
 // longer word or number.
-func contains(text, literal string) bool {
-	for {
-		before, after, ok := strings.Cut(text, literal)
-		if !ok {
-			return false
+func contains(text, literal string) bool { return indexOf(text, literal) >= 0 }
+
+// indexOf is where a literal first stands so in a text; -1: nowhere.
+func indexOf(text, literal string) int {
+	for from := 0; ; from++ {
+		i := strings.Index(text[from:], literal)
+		if i < 0 {
+			return -1
 		}
-		if !joins(lastByte(before), literal[0]) && !joins(literal[len(literal)-1], firstByte(after)) {
-			return true
+		from += i
+		if !joins(lastByte(text[:from]), literal[0]) && !joins(literal[len(literal)-1], firstByte(text[from+len(literal):])) {
+			return from
 		}
-		text = after
 	}
+}
+
+// without takes a literal out of a text, wherever it stands so.
+func without(text, literal string) string {
+	for i := indexOf(text, literal); i >= 0; i = indexOf(text, literal) {
+		text = text[:i] + text[i+len(literal):]
+	}
+	return text
 }
 
 func joins(a, b byte) bool { return wordByte(a) && wordByte(b) }
@@ -384,7 +395,7 @@ func (l *lane) side() string {
 func (s *Session) forged(inside string) bool {
 	for _, p := range s.Plants {
 		if p.Planned {
-			inside = strings.ReplaceAll(inside, p.Exact, "")
+			inside = without(inside, p.Exact)
 		}
 	}
 	return strings.Contains(inside, "FORGED")
