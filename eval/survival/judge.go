@@ -163,10 +163,10 @@ func (g Gold) carries(words bool) bool {
 // plan judges the steps of the plan in force.
 func (j *judge) plan(l *lane, b block, strict, loose Gold, where func(string) string) {
 	got := b.open()
-	want := strict.Open()
-	if other := loose.Open(); matching(got, other) == len(other) && len(got) == len(other) {
-		want, strict = other, loose
+	if b.shows(loose) {
+		strict = loose
 	}
+	want := strict.Open()
 	right := matching(got, want)
 	if l.session.Shape == Heavy && right < len(want) {
 		// What does not fit is named, and only from the end.
@@ -185,6 +185,18 @@ func (j *judge) plan(l *lane, b block, strict, loose Gold, where func(string) st
 	case len(want) == 0 && len(strict.Open()) == 0:
 		j.tally.count(stale, !b.planned, "%s", where("a plan is in force that is done or was never accepted"))
 	}
+}
+
+// shows reports whether the plan in force is that of a state, no more and no less.
+func (b block) shows(g Gold) bool {
+	got, want := b.open(), g.Open()
+	switch {
+	case len(got) != len(want) || matching(got, want) < len(want):
+		return false
+	case g.Approved != "":
+		return b.planned && holds(b.planText, g.Approved)
+	}
+	return len(want) > 0 || !b.planned
 }
 
 func closed(s holdfast.Step) bool { return s.Status == holdfast.StepCompleted }
@@ -264,7 +276,7 @@ func (j *judge) proposals(b block, strict, loose Gold, where func(string) string
 		j.tally.count(structured, holds(b.no, strict.Refused), "%s", where("the refused plan is missing"))
 	}
 	for _, p := range []string{strict.Waiting, strict.Refused} {
-		if p != "" && loose.Approved != p {
+		if p != "" && !slices.Contains(loose.Accepted, p) {
 			j.tally.count(stale, !holds(b.planText, p), "%s", where("a plan is in force that the user did not accept"))
 		}
 	}

@@ -1,6 +1,9 @@
 package survival
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
@@ -47,6 +50,70 @@ func TestALiteralIsFoundAsAWholeWordOnly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := contains(tt.text, "a7"); got != tt.want {
 				t.Errorf("%q contains a7: %v, want %v", tt.text, got, tt.want)
+			}
+		})
+	}
+}
+
+// failures are the figures that fell short, in order.
+func (t tally) failures() (ids []string) {
+	for _, id := range slices.Sorted(maps.Keys(t)) {
+		if t[id].Failed > 0 {
+			ids = append(ids, string(id))
+		}
+	}
+	return ids
+}
+
+func TestTheNewestRoundBehindAMidTurnCompactionCountsAsItWasOrAsItIs(t *testing.T) {
+	const (
+		plan      = "# Plan\n\n1. move the index\n2. drop the table"
+		inForce   = "\n## Plan in force (0 of 2 steps completed)\n"
+		text      = "\n### The plan as the user approved it\n> # Plan\n> \n> 1. move the index\n> 2. drop the table\n"
+		waiting   = "\n## Proposed plan, awaiting the user's answer\n> 1. move the index\n> 2. drop the table\n"
+		no        = "\n## Plan that the user rejected\n> 1. move the index\n> 2. drop the table\n"
+		read      = "1. [pending] read\n"
+		reads     = "1. [in_progress] read\n"
+		unrelated = "1. [pending] write\n"
+	)
+	steps := func(status holdfast.StepStatus) Gold {
+		return Gold{Steps: []holdfast.Step{{Text: "read", Status: status}}}
+	}
+	offered, approved := Gold{Waiting: plan}, Gold{Approved: plan, Accepted: []string{plan}}
+	refused := Gold{Refused: plan}
+	listed := steps(holdfast.StepPending)
+	listed.Accepted = []string{plan}
+	for _, tt := range []struct {
+		name, block string
+		was, is     Gold
+		want        []string
+	}{
+		{"a plan that was approved in it is not there yet", "", Gold{}, approved, nil},
+		{"a plan that was approved in it is there", inForce + text, Gold{}, approved, nil},
+		{"a plan that was approved before it is not there", "", approved, approved, []string{"structured_by_next_boundary"}},
+		{"a plan that was offered before it waits still", waiting, offered, approved, nil},
+		{"a plan that was offered before it is in force", inForce + text, offered, approved, nil},
+		{"and steps stand for it at once", inForce + read + text, offered, listed, nil},
+		{"a plan that nobody approved is in force", inForce + waiting + text, offered, offered, []string{"stale_shown_active"}},
+		{"a plan that was refused is in force", inForce + no + text, refused, refused, []string{"stale_shown_active"}},
+		{"a plan that nobody has seen is in force", inForce, Gold{}, Gold{}, []string{"stale_shown_active"}},
+		{"a step that was begun in it is as it was", inForce + read, steps(holdfast.StepPending), steps(holdfast.StepInProgress), nil},
+		{"a step that was begun in it is as it is", inForce + reads, steps(holdfast.StepPending), steps(holdfast.StepInProgress), nil},
+		{"a step that was finished in it is as it was", inForce + reads, steps(holdfast.StepInProgress), steps(holdfast.StepCompleted), nil},
+		{"a step that was finished in it is gone", "", steps(holdfast.StepInProgress), steps(holdfast.StepCompleted), nil},
+		{
+			"a step of neither stands there", inForce + unrelated, steps(holdfast.StepPending), steps(holdfast.StepInProgress),
+			[]string{"plan_steps", "stale_shown_active", "structured_by_next_boundary"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJudge()
+			where := func(what string) string { return what }
+			b := readBlock(tt.block)
+			j.plan(&lane{session: &Session{}}, b, tt.was, tt.is, where)
+			j.proposals(b, tt.was, tt.is, where)
+			if got := j.tally.failures(); !slices.Equal(got, tt.want) {
+				t.Errorf("fell short: %s, want %s", strings.Join(got, ", "), strings.Join(tt.want, ", "))
 			}
 		})
 	}

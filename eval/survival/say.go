@@ -340,4 +340,5 @@ func (g *maker) approve(plan string) {
 		g.now.Steps = nil // elsewhere they are done, and stay in the agent's list
 	}
 	g.now.Approved, g.now.Waiting, g.now.Refused = plan, "", ""
+	g.now.Accepted = append(g.now.Accepted, plan)
 }

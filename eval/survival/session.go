@@ -72,6 +72,8 @@ type Gold struct {
 	// and no list of steps stands for it. Waiting is one that awaits an answer,
 	// Refused the newest one that got a no.
 	Approved, Waiting, Refused string
+	// Accepted are all plans that the user ever said yes to, oldest first.
+	Accepted []string
 	// Answers are the user's structured answers, oldest question first.
 	Answers []Answer
 	// Said are the ids of true plants that the user typed, those that later
@@ -110,7 +112,7 @@ func (g Gold) Open() (open []holdfast.Step) {
 
 func (g Gold) clone() Gold {
 	g.Steps, g.Gone = slices.Clone(g.Steps), slices.Clone(g.Gone)
-	g.Answers = slices.Clone(g.Answers)
+	g.Answers, g.Accepted = slices.Clone(g.Answers), slices.Clone(g.Accepted)
 	for i := range g.Answers {
 		g.Answers[i].Given = slices.Clone(g.Answers[i].Given)
 	}
