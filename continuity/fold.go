@@ -373,11 +373,11 @@ func proposeFile(c *holdfast.Capsule, call Call) {
 	propose(c, args.Content)
 }
 
-// propose makes a text the newest proposal, unless it is the plan in force or
-// what was proposed and answered already.
+// propose makes a text the newest proposal, unless it is the plan in force, or
+// the newest proposal already: the user's word on that stands.
 func propose(c *holdfast.Capsule, text string) {
 	text = bounded(text, maxPlanBytes)
-	if text == "" || (c.Plan != nil && c.Plan.Text == text) {
+	if text == "" || c.Plan != nil && c.Plan.Text == text || c.Proposal != nil && c.Proposal.Text == text {
 		return
 	}
 	c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
@@ -398,21 +398,17 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &args) != nil {
 		return
 	}
-	propose(c, args.Plan)
-	if call.Result == nil {
+	if call.Result == nil || !approval.MatchString(strings.TrimSpace(call.Result.Text)) {
+		propose(c, args.Plan)
 		return
 	}
-	result := call.Result.Text
-	if !approval.MatchString(strings.TrimSpace(result)) {
-		return
-	}
-	text := ""
-	if at := approvedHeading.FindStringIndex(result); at != nil {
-		text = result[at[1]:]
+	text := args.Plan
+	if at := approvedHeading.FindStringIndex(call.Result.Text); at != nil {
+		text = call.Result.Text[at[1]:]
 		if i := strings.Index(text, "\n<system-reminder>"); i >= 0 {
 			text = text[:i]
 		}
-	} else if c.Proposal != nil {
+	} else if text == "" && c.Proposal != nil {
 		text = c.Proposal.Text
 	}
 	accept(c, text)
@@ -457,7 +453,7 @@ func rejectPlan(c *holdfast.Capsule, call Call) {
 	if c.Proposal == nil {
 		return
 	}
-	c.Proposal.Status = holdfast.PlanRejected
+	c.Proposal.Status, c.Proposal.Reason = holdfast.PlanRejected, ""
 	if m := rejectionWords.FindStringSubmatch(call.Result.Text); m != nil {
 		words := m[1]
 		if i := strings.Index(words, "\n<system-reminder>"); i >= 0 {

@@ -326,7 +326,7 @@ func randomCalls(t *rapid.T) (calls []continuity.Call) {
 		id := fmt.Sprint("c", i)
 		word := rapid.StringMatching(`[a-e]{1,2}`).Draw(t, "word")
 		status := rapid.SampledFrom([]string{"pending", "in_progress", "completed", "deleted", "odd"}).Draw(t, "status")
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
 		case 0:
 			calls = append(calls, call(id, "update_plan", fmt.Sprintf(`{"plan":[{"step":%q,"status":%q},{"step":"fixed","status":"pending"}]}`, word, status), updated))
 		case 1:
@@ -336,6 +336,17 @@ func randomCalls(t *rapid.T) (calls []continuity.Call) {
 			calls = append(calls, call(id, "TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":%q}`, rapid.IntRange(1, 4).Draw(t, "task"), status), "Updated"))
 		case 3:
 			calls = append(calls, call(id, "AskUserQuestion", `{"questions":[{"question":"q?"}]}`, fmt.Sprintf(`x: "q?"=%q. You can now continue`, word)))
+		case 4:
+			calls = append(calls, call(id, "Write", fmt.Sprintf(`{"file_path":"/home/x/.claude/plans/a.md","content":"1. %s"}`, word), "ok"))
+		case 5:
+			calls = append(calls, rapid.SampledFrom([]continuity.Call{
+				call(id, "ExitPlanMode", `{}`, "User has approved your plan.\n\n## Approved Plan (edited by user):\n1. "+word),
+				failed(id, "ExitPlanMode", `{}`, "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot "+word),
+				failed(id, "ExitPlanMode", `{}`, "<tool_use_error>Error: No such tool available: ExitPlanMode</tool_use_error>"),
+			}).Draw(t, "word on the plan file"))
+		case 6:
+			result := rapid.SampledFrom([]string{"User has approved your plan.", "[Operation Cancelled] Reason: User did not allow tool call"}).Draw(t, "word on the plan")
+			calls = append(calls, call(id, "exit_plan_mode", fmt.Sprintf(`{"plan":"1. %s"}`, word), result))
 		}
 	}
 	return calls
@@ -355,6 +366,12 @@ func TestFoldLaws(t *testing.T) {
 			}
 			if again := continuity.Fold(next, calls[i:i+1], continuity.All); again.Digest != next.Digest {
 				t.Fatalf("call %d again changed the capsule", i)
+			}
+			// As an answer that is sent again brings it.
+			unanswered := calls[i]
+			unanswered.Result = nil
+			if again := continuity.Fold(next, []continuity.Call{unanswered}, continuity.All); again.Digest != next.Digest {
+				t.Fatalf("call %d again, without its result, changed the capsule", i)
 			}
 			step = next
 		}
