@@ -471,7 +471,8 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			at++
 		case holdfast.ToolCall:
 			at++
-			if a.Keep(ev.Name) && (a.offers[ev.Name] || a.offers[agents.DeferredLoader]) {
+			// A turn that is sent again brings calls whose results are known.
+			if a.Keep(ev.Name) && !a.b.done[ev.ID] && (a.offers[ev.Name] || a.offers[agents.DeferredLoader]) {
 				calls = append(calls, continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: ev.Arguments})
 				s.memo.carriers[ev.ID] = true
 				seq = at

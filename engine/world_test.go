@@ -58,7 +58,16 @@ func (codec) Decode(raw []byte, _ func(string) bool) ([]holdfast.Event, error) {
 func (codec) SystemTexts([]byte, int) []string { return nil }
 
 func (codec) Tools([]byte) []holdfast.Tool {
-	return []holdfast.Tool{{Name: "update_plan"}, {Name: "TaskCreate"}, {Name: "TaskUpdate"}, {Name: "Bash"}}
+	return []holdfast.Tool{
+		{Name: "update_plan"},
+		{Name: "TaskCreate"},
+		{Name: "TaskUpdate"},
+		{Name: "Bash"},
+		{Name: "exit_plan_mode"},
+		{Name: "write"},
+		{Name: "plan_exit"},
+		{Name: "todowrite"},
+	}
 }
 
 // world is an engine over a store, with the steps of a test.
