@@ -118,6 +118,12 @@ func AcceptedPlan(userText string) (carrier string, ok bool) {
 	return acceptedPlan, strings.TrimSpace(userText) == "Implement the plan."
 }
 
+// Early reports whether a call counts as soon as an answer holds it. What is
+// written into a file may be long and is seldom a plan: it is read from the
+// history that follows. Opencode's may never follow, since its compactions put the
+// newest round into words too.
+func (c Carrier) Early() bool { return c.Shape != PlanFile || c.Agent == OpenCode }
+
 // Failed reports whether a result says that the call did not take effect.
 func (c Carrier) Failed(isError bool, text string) bool {
 	t := strings.TrimSpace(text)

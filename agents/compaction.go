@@ -325,23 +325,28 @@ func Quotes(prompt string) (pieces []Quoted) {
 
 // QuotedResult finds, in a prompt that holds a history in words, what a call
 // returned that went out with these arguments: the newest such call. Only
-// opencode writes the arguments out as they were.
-func QuotedResult(prompt, tool, args string) (result string, ok bool) {
-	const before, behind = "\n[Assistant tool call]: ", "\n[Tool result]: "
+// opencode writes the arguments out as they were. ok is false when the prompt
+// does not hold the call with a result; the result has no call id.
+func QuotedResult(prompt, tool, args string) (result holdfast.ToolResult, ok bool) {
+	const before = "\n[Assistant tool call]: "
 	if end := strings.LastIndex(prompt, "</conversation>"); end >= 0 {
 		prompt = prompt[:end]
 	}
 	call := before + tool + "(" + args + ")"
 	at := strings.LastIndex(prompt, call+"\n")
 	if at < 0 {
-		return "", false
+		return holdfast.ToolResult{}, false
 	}
-	result, ok = strings.CutPrefix(prompt[at+len(call):], behind)
+	text, ok := strings.CutPrefix(prompt[at+len(call):], "\n[Tool result]: ")
 	if !ok {
-		return "", false // it failed, or was sent away
+		if text, ok = strings.CutPrefix(text, "\n[Tool error]: "); !ok {
+			return holdfast.ToolResult{}, false
+		}
+		result.IsError = true
 	}
 	for _, next := range []string{before, "\n\n[Assistant]: ", "\n\n[User]: "} {
-		result, _, _ = strings.Cut(result, next)
+		text, _, _ = strings.Cut(text, next)
 	}
-	return strings.TrimSpace(result), true
+	result.Text = strings.TrimSpace(text)
+	return result, true
 }

@@ -29,7 +29,6 @@ func TestQuotedResult(t *testing.T) {
 		{"an empty result is one", open + asked + "[Tool result]: \n\n" + end, "", true},
 		{"the newest of equal calls counts", open + asked + "[Tool result]: sqlite\n\n[User]: again\n\n" + asked + "[Tool result]: postgres\n\n" + end, "postgres", true},
 		{"a prompt that was cut off is read to its end", open + asked + "[Tool result]: postgres", "postgres", true},
-		{"an error is no result", open + asked + "[Tool error]: The user dismissed this question\n\n" + end, "", false},
 		{"a call without a result has none", open + asked + end, "", false},
 		{"other arguments are another call", open + "[Assistant tool call]: question({})\n[Tool result]: postgres\n\n" + end, "", false},
 		{"arguments that go on are another call", open + "[Assistant tool call]: question(" + args + " )\n[Tool result]: postgres\n\n" + end, "", false},
@@ -41,10 +40,19 @@ func TestQuotedResult(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := agents.QuotedResult(tt.prompt, "question", args)
-			if got != tt.want || ok != tt.ok {
-				t.Errorf("got %q, %v; want %q, %v", got, ok, tt.want, tt.ok)
+			if got.Text != tt.want || got.IsError || ok != tt.ok {
+				t.Errorf("got %+v, %v; want %q, %v", got, ok, tt.want, tt.ok)
 			}
 		})
+	}
+}
+
+func TestQuotedResultTellsAnError(t *testing.T) {
+	const prompt = "Here is the conversation so far:\n\n<conversation>\n[Assistant tool call]: plan_exit({})\n" +
+		"[Tool error]: The user dismissed this question\n\n[User]: smaller steps\n\n</conversation>\n\nWrite the summary."
+	const want = "The user dismissed this question"
+	if got, ok := agents.QuotedResult(prompt, "plan_exit", "{}"); !ok || !got.IsError || got.Text != want {
+		t.Errorf("got %+v, %v; want the error %q", got, ok, want)
 	}
 }
 
@@ -66,7 +74,7 @@ func TestQuotedResultOfACapturedPrompt(t *testing.T) {
 	const both = `{"questions":[{"question":"Which db?","header":"DB","options":[{"label":"sqlite","description":"small"},{"label":"postgres","description":"big"}]},` +
 		`{"question":"Which systems?","header":"OS","multiple":true,"options":[{"label":"linux","description":"l"},{"label":"macos","description":"m"}]}]}`
 	const want = `User has answered your questions: "Which db?"="sqlite", "Which systems?"="Unanswered". You can now continue with the user's answers in mind.`
-	if got, ok := agents.QuotedResult(string(text), "question", both); !ok || got != want {
-		t.Errorf("got %q, %v; want %q", got, ok, want)
+	if got, ok := agents.QuotedResult(string(text), "question", both); !ok || got.IsError || got.Text != want {
+		t.Errorf("got %+v, %v; want %q", got, ok, want)
 	}
 }

@@ -227,9 +227,9 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 	for _, call := range b.asked {
 		// A history in words holds no calls, but what those of the newest answer
 		// returned is nowhere else.
-		if text, ok := agents.QuotedResult(h.prompt, call.Tool, string(call.Arguments)); ok && !b.done[call.ID] {
+		if result, ok := agents.QuotedResult(h.prompt, call.Tool, string(call.Arguments)); ok && !b.done[call.ID] {
 			b.done[call.ID] = true
-			call.Result = &holdfast.ToolResult{CallID: call.ID, Text: text}
+			result.CallID, call.Result = call.ID, &result
 			news = append(news, placedCall{Call: call, seq: l.next - 1})
 		}
 	}
@@ -395,7 +395,7 @@ func (e *Engine) await(ctx context.Context, written <-chan error) {
 // Keep says of which tools a stream reader should keep the arguments.
 func (a *Attempt) Keep(tool string) bool {
 	c, ok := agents.CarrierOf(tool)
-	return ok && c.Shape != agents.PlanFile
+	return ok && c.Early()
 }
 
 // Relayed notes that the answer's terminal event goes to the client now, so
@@ -471,8 +471,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			at++
 		case holdfast.ToolCall:
 			at++
-			// A turn that is sent again brings calls whose results are known.
-			if a.Keep(ev.Name) && !a.b.done[ev.ID] && (a.offers[ev.Name] || a.offers[agents.DeferredLoader]) {
+			if a.counts(ev) {
 				calls = append(calls, continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: ev.Arguments})
 				s.memo.carriers[ev.ID] = true
 				seq = at
@@ -485,6 +484,15 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		e.observe(a.b)
 		e.record(s, a.b, false)
 	}
+}
+
+// counts reports whether a call of the answer is folded at once: it carries
+// something, the request offered it, and its result is not known already, as that
+// of a call is which a turn brings that was sent again.
+func (a *Attempt) counts(call holdfast.ToolCall) bool {
+	c, ok := agents.CarrierOf(call.Name)
+	return ok && c.Early() && carries(c, call.Arguments) && !a.b.done[call.ID] &&
+		(a.offers[call.Name] || a.offers[agents.DeferredLoader])
 }
 
 // offered are the carriers that a request lets the model call. Agents send the

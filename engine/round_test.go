@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func headings(block string) (heads []string) {
 
 const (
 	planInForce  = "Plan in force (0 of 1 steps completed)"
+	planWaiting  = "Proposed plan, awaiting the user's answer"
 	planRejected = "Plan that the user rejected"
 )
 
@@ -49,6 +51,51 @@ func TestATurnThatIsSentAgainBehindItsCompactionTakesNothingBack(t *testing.T) {
 			done(w.begin(s1, h...), call("c1", tt.tool, tt.args))
 			if again := w.boundary(s1, whole...); again != a.Block {
 				t.Errorf("the turn again made of the block\n%s\nthe block\n%s", a.Block, again)
+			}
+		})
+	}
+}
+
+func TestThePlanInTheLastRoundBeforeACompactionInWordsIsInItsBlock(t *testing.T) {
+	const (
+		file  = `{"filePath":"/srv/x/.opencode/plans/a.md","content":"1. move the index"}`
+		other = `{"filePath":"/srv/x/docs/plans.md","content":"1. move the index"}`
+		list  = `{"todos":[{"content":"a","status":"pending"}]}`
+		begun = "[Assistant tool call]: "
+		good  = "\n[Tool result]: "
+		bad   = "\n[Tool error]: "
+		wrote = begun + "write(" + file + ")" + good + "Wrote file successfully.\n"
+	)
+	write, exit := call("w1", "write", file), call("x1", "plan_exit", "{}")
+	for _, tt := range []struct {
+		name   string
+		answer []entry
+		said   string
+		want   string
+	}{
+		{"a plan that was written waits", []entry{write}, wrote, planWaiting},
+		{
+			"a plan that was approved is in force",
+			[]entry{write, exit},
+			wrote + begun + "plan_exit({})" + good + "User approved switching to build agent. Wait for further instructions.", planInForce,
+		},
+		{
+			"a plan that was refused is refused",
+			[]entry{write, exit},
+			wrote + begun + "plan_exit({})" + bad + "The user dismissed this question", planRejected,
+		},
+		{"a plan that could not be written is none", []entry{write}, begun + "write(" + file + ")" + bad + "no space left", ""},
+		{"another file is no plan", []entry{call("w1", "write", other)}, begun + "write(" + other + ")" + good + "Wrote file successfully.", ""},
+		{"a list counts", []entry{call("t1", "todowrite", list)}, begun + "todowrite(" + list + ")" + good + "[]", planInForce},
+		{"a list that failed does not", []entry{call("t1", "todowrite", list)}, begun + "todowrite(" + list + ")" + bad + "no such session", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.planOnly()
+			w.turn(s1, []entry{user("set it up")}, tt.answer...)
+			block := w.boundary(s1, user(fmt.Sprintf(openCompact, "[User]: set it up\n\n"+tt.said+"\n\n")))
+			if got := strings.Join(headings(block), ", "); got != tt.want {
+				t.Errorf("the block holds %q, want %q\n%s\n%s", got, tt.want, block, w.log)
 			}
 		})
 	}
