@@ -216,14 +216,14 @@ func TestMergeConfuseTurnsTheStateRound(t *testing.T) {
 	}
 }
 
-func TestStaleGivesItsFirstSummaryAndTheOldestRecord(t *testing.T) {
+func TestStaleGivesTheOldestRecordAloneAndBehindItsFirstSummary(t *testing.T) {
 	requests := []eval.Request{
 		request(t, holdfast.Chat, said("The port is 5433. Thanks.")...),
 		request(t, holdfast.Chat, said("Behind the summary.\n"+recordA+"\n", "Now it is 6000.")...),
 		request(t, holdfast.Chat, said("Behind the summary.\n"+recordB, "Go on.")...),
 	}
 	first := "The port is 5433.\nThanks."
-	want := []string{first, first + "\n\n" + recordA, first + "\n\n" + recordA}
+	want := []string{first, recordA, first + "\n\n" + recordA}
 	if diff := cmp.Diff(want, summaries(compactor(t, "stale").New(seeded(1)), requests...)); diff != "" {
 		t.Errorf("summaries (-want +got):\n%s", diff)
 	}
