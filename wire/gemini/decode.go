@@ -199,9 +199,12 @@ func (l *log) take(in []byte, p part) {
 		l.buf = l.join.Append(l.buf[:0], p.value.Of(in))
 		l.write(l.buf)
 	case p.kind == "thought":
-		if n := len(l.events); n == 0 || l.events[n-1] != holdfast.Event(holdfast.Reasoning{}) {
-			l.events = append(l.events, holdfast.Reasoning{})
+		if n := len(l.events); n > 0 {
+			if _, again := l.events[n-1].(holdfast.Reasoning); again {
+				break
+			}
 		}
+		l.events = append(l.events, holdfast.Reasoning{})
 	case p.kind == "functionCall":
 		l.events = append(l.read(), l.call(in, p.value))
 	case p.counts():
