@@ -45,7 +45,8 @@ vuln:
 	case $$status in 0) ;; 3) echo "$$report" | grep -E '^(Vulnerability|  Module|  Standard|    Found|    Fixed|Your code)' ;; *) exit $$status ;; esac; \
 	! echo "$$report" | grep -q '^  Module:'
 
-bench: ## measure what the proxy costs
+bench: ## measure what conversations cost, and what the proxy does
+	$(GO) test -run '^$$' -bench 'Project|Append|PrintBegins' ./conversation ./store/sqlite ./cmd/holdfast
 	$(GO) run ./tools/bench
 
 agents: ## run real agents through the proxy
