@@ -118,3 +118,17 @@ func TestTheNewestRoundBehindAMidTurnCompactionCountsAsItWasOrAsItIs(t *testing.
 		})
 	}
 }
+
+func TestAForkOfASessionWhoseProxyIsGoneGoesOnWithoutOne(t *testing.T) {
+	w := &world{base: "http://upstream.test"}
+	for _, gone := range []bool{false, true} {
+		parent, fork := &lane{world: w, target: "http://proxy.test"}, &lane{world: w}
+		if gone {
+			parent.bypass()
+		}
+		fork.follow(parent)
+		if fork.direct != gone || fork.target != parent.target {
+			t.Errorf("proxy gone: %v; the fork goes to %s, past it: %v", gone, fork.target, fork.direct)
+		}
+	}
+}

@@ -427,8 +427,9 @@ func (l *lane) send(r *http.Request, s sent, target string) (*http.Response, err
 	return l.pool.RoundTrip(r)
 }
 
-// follow takes over where the lane that it left stands.
+// follow takes over where the lane that it left stands: without a proxy, too.
 func (l *lane) follow(parent *lane) {
+	l.target, l.direct = parent.target, parent.direct
 	l.served, l.epoch, l.at, l.middle = parent.served, parent.epoch, parent.at, parent.middle
 	l.boundary, l.atNext, l.midNext = parent.boundary, parent.atNext, parent.midNext
 }
