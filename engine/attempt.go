@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -20,6 +22,8 @@ type Inbound struct {
 	Header    func(name string) string
 	Body      []byte // decoded, whole
 	Request   holdfast.Request
+	// Model is what the request is for, where Request does not say; "" if unknown.
+	Model string
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -46,6 +50,7 @@ type Attempt struct {
 	b        *branch
 	ep       *epoch
 	protocol holdfast.Protocol
+	model    string
 	base     int // anchors of the epoch when the request was read
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
@@ -60,7 +65,7 @@ func (a *Attempt) Linked() bool { return a.b != nil }
 // only passes when the request is a side call, has no identity, or the store
 // fails. It waits for the store only as the package comment says.
 func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
-	a := &Attempt{e: e, protocol: in.Request.Protocol}
+	a := &Attempt{e: e, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model)}
 	tools := func() []holdfast.Tool {
 		if !in.Request.Tools.Present() {
 			return nil
@@ -116,6 +121,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
 	s.attempts++
 	e.content.learn(s.key, h)
+	p := e.passage(a, l, codec, in, h)
 	if !l.replay {
 		e.harvest(l, h, v.Kind == holdfast.Compaction)
 	}
@@ -124,11 +130,14 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	case v.Kind == holdfast.Compaction:
 		e.beginBoundary(a, in.Request.List.End-in.Request.List.Start)
 	case l.how == "epoch":
-		e.beginEpoch(ctx, a, h)
+		e.beginEpoch(ctx, a, h, p)
 	default:
 		if !l.replay && l.how != "retry" {
 			e.record(s, l.b, false)
 		}
+	}
+	if l.how != "epoch" {
+		e.transcribe(a, p)
 	}
 	if a.Verdict.Kind == holdfast.Turn {
 		a.stick(h)
@@ -274,7 +283,7 @@ func (a *Attempt) stick(h *history) {
 
 // beginEpoch writes the block that the epoch repeats, if its summary does not
 // carry one, and waits for it to be durable: the next process must repeat it.
-func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
+func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
 	ep, b := a.ep, a.b
 	if !h.carried {
 		// What the block says is the state when the epoch opened.
@@ -284,6 +293,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history) {
 		}
 	}
 	wait := e.record(a.s, b, ep.row.Block != "")
+	e.transcribe(a, p)
 	if ep.row.Block != "" {
 		a.s.mu.Unlock()
 		e.await(ctx, wait)
@@ -359,7 +369,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 		a.bound.Block = ""
 	}
 	if a.b.current().row.N == a.bound.Epoch {
-		a.b.pending = &boundary{row: a.bound}
+		a.b.pending = &boundary{row: a.bound, model: a.model}
 	}
 	e.content.summarised(a.s.key, summary, a.bound.Block)
 	wait := e.record(a.s, a.b, true, a.bound)
@@ -463,6 +473,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
 		return
 	}
+	defer e.transcribeAnswer(a, ans)
 	var calls []continuity.Call
 	seq, at := a.base, a.base // at counts the anchors that the answer will be
 	for _, ev := range ans.Events {

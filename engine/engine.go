@@ -37,6 +37,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -78,7 +80,10 @@ type Config struct {
 	Redact     func(string) (clean string, secrets int)
 	CopyOnFork bool
 	TTL        time.Duration // 0: capsules are kept forever
-	Without    Ablation      // for measurements
+	// Transcripts is where branches are recorded as conversations; nil: none is.
+	// Redact is required with it.
+	Transcripts store.Conversations
+	Without     Ablation // for measurements
 }
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.
@@ -89,6 +94,7 @@ type Engine struct {
 	metrics *Metrics
 	now     func() time.Time
 	rec     *recorder
+	scribe  *recording.Recorder // nil: nothing is recorded
 
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
@@ -111,6 +117,12 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 	}
 	e.rec = newRecorder(st, log, m)
 	e.content = newContent()
+	if cfg.Transcripts != nil {
+		e.scribe = recording.New(cfg.Transcripts, recording.Config{
+			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept,
+			Count: func(outcome string) { m.transcripts.WithLabelValues(outcome).Inc() },
+		}, log)
+	}
 	e.done.Add(1)
 	go e.sweep()
 	return e
@@ -127,7 +139,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.mu.Unlock()
 	e.done.Wait()
-	return e.rec.close(ctx)
+	var late error
+	if e.scribe != nil {
+		late = e.scribe.Close(ctx)
+	}
+	return errors.Join(late, e.rec.close(ctx))
 }
 
 // newID makes a time-ordered identifier.
@@ -174,6 +190,7 @@ func (e *Engine) forget(id holdfast.SessionID) {
 	for k, s := range e.sessions {
 		if s.id() == id {
 			s.kill()
+			e.unrecord(s)
 			delete(e.sessions, k)
 			e.content.forget(k)
 		}

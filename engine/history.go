@@ -171,7 +171,7 @@ func (el *element) says(m *mark, carrier, text string) {
 func placeless(id string) bool { return strings.Contains(id, "#") }
 
 func (el *element) call(ev holdfast.ToolCall) {
-	m := mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID)}
+	m := callMark(ev)
 	if carrier, ok := agents.CarrierOf(ev.Name); ok && carries(carrier, ev.Arguments) {
 		m.call = ev.ID
 		if el.calls == nil {
@@ -180,6 +180,10 @@ func (el *element) call(ev holdfast.ToolCall) {
 		el.calls[ev.ID] = continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: slices.Clone(ev.Arguments)}
 	}
 	el.marks = append(el.marks, m)
+}
+
+func callMark(ev holdfast.ToolCall) mark {
+	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID)}
 }
 
 // carries leaves out calls of general tools that write anything but a plan.
@@ -233,6 +237,7 @@ type history struct {
 	said    []holdfast.Digest // of the user's texts
 	opening []opening
 	keys    []uint64 // raw hash of each element
+	starts  []int    // the first anchor of each element
 }
 
 // opening is a user text near the start of a history, where a client that no row
@@ -288,7 +293,7 @@ func newMemo() memo {
 func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
 	req := in.Request
 	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
-	h.keys = make([]uint64, len(req.Messages))
+	h.keys, h.starts = make([]uint64, len(req.Messages)), make([]int, len(req.Messages))
 	var prev holdfast.Digest
 	blockAt := map[int]bool{}
 	announced := false
@@ -343,6 +348,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 			h.summaryAt, h.summaryAnchor = i-1, start
 		}
 		before, start = el, len(h.anchors)
+		h.starts[i] = start
 		if i < openingLength && !el.user.IsZero() {
 			h.opening = append(h.opening, opening{text: el.user, at: i, anchor: start})
 		}

@@ -433,7 +433,11 @@ func (e *Engine) openEpoch(b *branch, h *history) linked {
 	now := e.now()
 	b.row.Epoch++
 	row := store.Epoch{Branch: b.row.ID, N: b.row.Epoch, Evidence: h.summary, Revision: b.effective.Revision, OpenedAt: now}
-	b.epochs = append(b.epochs, newEpoch(row))
+	ep := newEpoch(row)
+	if b.pending != nil {
+		ep.model = b.pending.model
+	}
+	b.epochs = append(b.epochs, ep)
 	b.confirmed = b.effective
 	b.done, b.foldedThrough = map[string]bool{}, 0
 	b.pending = nil

@@ -15,6 +15,7 @@ type Metrics struct {
 	harvest        *prometheus.CounterVec
 	delivery       *prometheus.CounterVec
 	storeErrors    *prometheus.CounterVec
+	transcripts    *prometheus.CounterVec
 	forks          prometheus.Counter
 	dropped        prometheus.Counter
 	redactions     prometheus.Counter
@@ -44,6 +45,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		harvest:        vec("harvest_facts_total", "Capsule changes, by the tool that carried them.", "outcome"),
 		delivery:       vec("delivery_total", "Blocks delivered, by way (summary, sticky), and boundaries with nothing to deliver (skipped).", "outcome"),
 		storeErrors:    vec("store_errors_total", "Batches that the store refused, by code.", "outcome"),
+		transcripts:    vec("transcript_passages_total", "Pieces of recorded histories, by outcome: written, gap (written behind a gap), dropped (the queue was full), failed.", "outcome"),
 		forks:          counter("forks_total", "Branches that began as a fork."),
 		dropped:        counter("records_dropped_total", "Records that found the queue full; they are written with the session's next."),
 		redactions:     counter("redactions_total", "Secrets taken out of the user's words; those of a history count again when it is read again."),
@@ -58,7 +60,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		facts:      histogram("capsule_active_facts", "Open steps and active decisions of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
 	}
 	m.recording.Set(1)
-	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.forks, m.dropped, m.redactions,
+	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.transcripts, m.forks, m.dropped, m.redactions,
 		m.commitTimeouts, m.recording, m.commitHold, m.revision, m.tokens, m.facts)
 	return m
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -28,6 +29,7 @@ type session struct {
 	offers    map[string]bool
 	relayed   map[holdfast.Digest]bool // longer texts of the model, newest answers
 	attempts  int                      // attempts in flight
+	held      *recording.Passage       // of an unsettled session, until it is found again
 	usedAt    time.Time
 	answering map[*Attempt]bool // answers whose terminal event was relayed
 	settled   *sync.Cond        // signalled when answering shrinks
@@ -46,6 +48,7 @@ type branch struct {
 	asked                []continuity.Call // of the newest answer, while in memory
 	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
 	stored               cursor            // what the store has
+	recording            *recording.Branch // nil until something was recorded by this process
 }
 
 // cursor is how much of a branch was handed to the recorder.
@@ -57,6 +60,10 @@ type epoch struct {
 	anchors []anchor
 	pos     map[holdfast.Digest]int
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
+	// model wrote the summary that opens it, and answered is how many anchors it
+	// had when an answer was recorded, from 1; while in memory.
+	model    string
+	answered int
 }
 
 // revision is one state of the capsule with the place where it came to be.
@@ -68,7 +75,8 @@ type revision struct {
 
 // boundary is a compaction that no later history has taken up yet.
 type boundary struct {
-	row store.Boundary
+	row   store.Boundary
+	model string // that was asked; while in memory
 }
 
 func newSession(k sessionKey) *session {

@@ -149,7 +149,7 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 		return nil
 	}
 	if im.now.Title == "" {
-		im.now.Title = titleOf(e.Event)
+		im.now.Title = TitleOf(e.Event)
 		im.w.c.Title = im.now.Title
 	}
 	im.now.Added++
@@ -236,8 +236,8 @@ func (im *importer) rename(e *holdfast.Entry) {
 // maxTitle bounds a title that is made of a message, in characters.
 const maxTitle = 60
 
-// titleOf is a title made of a message that a person typed; "" for other events.
-func titleOf(e holdfast.Event) string {
+// TitleOf is a title made of a message that a person typed; "" for other events.
+func TitleOf(e holdfast.Event) string {
 	m, ok := e.(holdfast.UserMessage)
 	if !ok || m.Synthetic {
 		return ""
