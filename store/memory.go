@@ -433,6 +433,9 @@ func (m *Memory) remove(s *memorySession) {
 			delete(m.boundaries, id)
 		}
 		delete(m.branches, b.ID)
+		key := recordingKey{s.Principal, b.ID}
+		delete(m.streams, m.recordings[key])
+		delete(m.recordings, key)
 	}
 	delete(m.keys, sessionKey{s.Principal, s.Agent, s.Key})
 	delete(m.sessions, s.ID)

@@ -15,6 +15,8 @@
 //   - A revision is written once: another content under the same number is
 //     refused with a conflict, and nothing of that batch is written.
 //   - A batch for a session that was removed is refused with not_found.
+//   - With a session go the conversations that record its branches. Forks of
+//     these stay.
 //   - A branch never goes back: a row that has it in an earlier epoch than the
 //     stored one is refused with a conflict.
 //   - A row for a branch that is not of the batch's session, and a new session
@@ -197,7 +199,8 @@ type Keeper interface {
 	Sessions(ctx context.Context, p holdfast.Principal) ([]SessionInfo, error)
 	// Load reads one session by its id.
 	Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (SessionState, error)
-	// Remove erases all of one session and leaves only its Removal.
+	// Remove erases all of one session, with what is recorded of its branches, and
+	// leaves only its Removal.
 	Remove(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) error
 }
 

@@ -404,8 +404,7 @@ var conversing = map[string]func(*testing.T, Store){
 	"sessions and conversations leave each other alone": func(t *testing.T, s Store) {
 		b, want := full()
 		apply(t, s, b)
-		c, all := conversation("s1"), stream("turn")
-		c.Origin, c.Branch = store.RecordedConversation, "b1"
+		c, all := conversation("s1"), stream("turn") // it records no branch of the session
 		create(t, s, c, all...)
 		expectState(t, s, want)
 		if _, err := s.Expire(t.Context(), at(50)); err != nil {

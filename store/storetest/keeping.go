@@ -170,4 +170,54 @@ var keeping = map[string]func(*testing.T, Store){
 		ids, _ = removals(t, s, last)
 		expect(t, ids, []holdfast.SessionID{"at10"})
 	},
+
+	"a removed session takes the recordings of its branches with it, no forks and no others": func(t *testing.T, s Store) {
+		expectErased(t, s, func() error { return s.Remove(t.Context(), holdfast.Local, "s1") })
+	},
+
+	"an expired session takes the recordings of its branches with it, no forks and no others": func(t *testing.T, s Store) {
+		expectErased(t, s, func() error {
+			_, err := s.Expire(t.Context(), at(5))
+			return err
+		})
+	},
+}
+
+// expectErased checks what is left of recordings when the session s1 goes, which
+// was last used before second 5.
+func expectErased(t *testing.T, s Store, remove func() error) {
+	t.Helper()
+	one, two := session("s1"), session("s2")
+	two.UsedAt = at(9)
+	apply(t, s, store.Batch{Session: one, Branches: []store.Branch{branch(one, "b1", 0), branch(one, "b2", 0)}},
+		store.Batch{Session: two, Branches: []store.Branch{branch(two, "b3", 0)}})
+	recordings := map[string]string{"first": "b1", "second": "b2", "fork": "b3", "own": "", "theirs": "b1"}
+	for id, branch := range recordings {
+		c := conversation(id)
+		c.Branch = holdfast.BranchID(branch)
+		switch id {
+		case "fork":
+			c.Parent, c.ParentSeq = "first", 1
+		case "theirs":
+			c.Principal = stranger
+		}
+		create(t, s, c, event(1, "turn"))
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"first", "second"} {
+		_, err := s.Get(t.Context(), holdfast.Local, holdfast.ConversationID(gone))
+		expectCode(t, err, holdfast.ErrNotFound)
+		again := conversation(gone)
+		again.Branch = holdfast.BranchID(recordings[gone])
+		create(t, s, again)
+		if left := events(t, s, gone, store.EventRange{}); len(left) > 0 {
+			t.Errorf("%d events of %s are left", len(left), gone)
+		}
+	}
+	for id, p := range map[string]holdfast.Principal{"fork": holdfast.Local, "own": holdfast.Local, "theirs": stranger} {
+		_, err := s.Get(t.Context(), p, holdfast.ConversationID(id))
+		expectCode(t, err, "")
+	}
 }

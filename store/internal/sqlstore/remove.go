@@ -12,8 +12,13 @@ import (
 const keptRemovals = 30 * 24 * time.Hour
 
 const (
-	removeNamed   = `INSERT INTO removals (session_id, removed_at) SELECT id, ? FROM sessions WHERE id = ? AND principal = ?`
-	deleteNamed   = `DELETE FROM sessions WHERE id = ?`
+	removeNamed = `INSERT INTO removals (session_id, removed_at) SELECT id, ? FROM sessions WHERE id = ? AND principal = ?`
+	deleteNamed = `DELETE FROM sessions WHERE id = ?`
+	// A branch's id is unique among all sessions, and its recording belongs to the
+	// session's principal.
+	eraseNamed = `DELETE FROM conversations WHERE principal = ? AND branch IN (SELECT id FROM branches WHERE session_id = ?)`
+	eraseOld   = `DELETE FROM conversations WHERE (principal, branch) IN
+		(SELECT s.principal, b.id FROM sessions s JOIN branches b ON b.session_id = s.id WHERE s.used_at < ?)`
 	removeOld     = `INSERT INTO removals (session_id, removed_at) SELECT id, ? FROM sessions WHERE used_at < ? ORDER BY used_at, id`
 	deleteOld     = `DELETE FROM sessions WHERE used_at < ?`
 	forgetRemoved = `DELETE FROM removals WHERE removed_at < ?`
@@ -31,7 +36,9 @@ func (s *Store) Remove(ctx context.Context, p holdfast.Principal, id holdfast.Se
 		if n == 0 {
 			return refuse.Gone(id)
 		}
-		_, err = t.exec(deleteNamed, id)
+		if _, err = t.exec(eraseNamed, p, id); err == nil {
+			_, err = t.exec(deleteNamed, id)
+		}
 		return err
 	})
 	if err != nil {
@@ -48,6 +55,9 @@ func (s *Store) Expire(ctx context.Context, before time.Time) (int, error) {
 			return err
 		}
 		if _, err := t.exec(removeOld, now.UnixMicro(), before.UnixMicro()); err != nil {
+			return err
+		}
+		if _, err := t.exec(eraseOld, before.UnixMicro()); err != nil {
 			return err
 		}
 		var err error

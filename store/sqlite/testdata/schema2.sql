@@ -93,7 +93,7 @@ CREATE TABLE conversations (
     title      TEXT    NOT NULL,
     origin     TEXT    NOT NULL,
     agent      TEXT    NOT NULL,
-    -- No references: a recording outlives its session, and a fork its parent.
+    -- No references: a branch may be written behind its recording, and a fork outlives its parent.
     branch     TEXT    NOT NULL,
     parent     TEXT    NOT NULL,
     parent_seq INTEGER NOT NULL,
