@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/conversation"
-	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -133,7 +132,7 @@ func titleOf(m holdfast.UserMessage) string {
 			words = append(words, holdfast.Text(agents.UserText(string(t))))
 		}
 	}
-	return conversations.TitleOf(holdfast.UserMessage{Parts: words})
+	return conversation.TitleOf(holdfast.UserMessage{Parts: words})
 }
 
 func newID() holdfast.EventID { return holdfast.EventID(uuid.Must(uuid.NewV7()).String()) }
