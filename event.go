@@ -19,7 +19,8 @@ type UserMessage struct {
 
 // AssistantMessage is text of the model.
 type AssistantMessage struct {
-	// Text is empty when the message was read from a stream.
+	// Text is empty when the message was read from a stream, unless by a reader of
+	// whole answers.
 	Text string
 	// Data is the answer to a schema, as JSON; nil where the answer is text. No
 	// reader of the wire sets it.
@@ -32,7 +33,7 @@ type AssistantMessage struct {
 }
 
 // Reasoning marks that the model reasoned here. Readers of the wire leave both
-// fields empty.
+// fields empty, unless they are asked to read whole.
 type Reasoning struct {
 	Text string
 	// Opaque is the provider's own state (a signature, encrypted content), byte
@@ -57,7 +58,8 @@ type ToolResult struct {
 	// Text holds the text parts joined by newlines, cut to MaxResultText; set by
 	// the readers of the wire, empty in a stored conversation.
 	Text string
-	// Parts is the content in a stored conversation; nil from the wire.
+	// Parts is the content in a stored conversation, and from readers of the wire
+	// that read whole; nil from the others.
 	Parts []Part
 }
 
@@ -104,15 +106,16 @@ type Text string
 
 // Media is an image, a document or audio.
 type Media struct {
-	// Type is what the wire calls it; "image" or "file" in a stored conversation.
+	// Type is what the wire calls it; "image" or "file" in a stored conversation,
+	// and from readers of the wire that read whole.
 	Type string
 	// MIME is its media type, such as image/png. Readers of the wire leave this
-	// and the fields below empty.
+	// and the fields below empty, unless they read whole.
 	MIME string
 	Name string // of a file; "" for none
 	// Data is the content in base64; empty where URI says where it is.
 	Data string
-	URI  string
+	URI  string // an address, or the provider's id of a file
 }
 
 func (Text) part()  {}

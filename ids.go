@@ -8,7 +8,8 @@ type Principal string
 // not lose a session.
 const Local Principal = "local"
 
-// Identifiers that Holdfast makes itself (UUIDv7 in text form).
+// Identifiers that Holdfast makes itself (UUIDv7 in text form; events that are
+// recorded of a session have UUIDv8, made of what they are).
 type (
 	SessionID  string
 	BranchID   string

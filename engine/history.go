@@ -17,6 +17,9 @@ type Codec interface {
 	// Decode reads one element; wanted tells of which calls it reads the text of
 	// the result.
 	Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error)
+	// Whole reads all of one element, for a recording: the same events as Decode,
+	// with the content of reasoning, media and results.
+	Whole(element []byte) ([]holdfast.Event, error)
 	Tools(raw []byte) []holdfast.Tool
 	SystemTexts(raw []byte, max int) []string
 }

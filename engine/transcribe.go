@@ -27,7 +27,7 @@ func (e *Engine) passage(a *Attempt, l linked, codec Codec, in Inbound, h *histo
 	}
 	asks := a.Verdict.Kind == holdfast.Compaction
 	b := a.s.recordingOf(l.b)
-	p := &recording.Passage{At: e.now(), Epoch: l.ep.row.N, Read: wholeReader(codec), Capsule: l.b.effective, Asks: asks}
+	p := &recording.Passage{At: e.now(), Epoch: l.ep.row.N, Read: codec.Whole, Capsule: l.b.effective, Asks: asks}
 	p.Whole = b.Behind() || l.how == "epoch"
 	if asks && (p.Whole || h.prompt != "" || !l.ep.isTip(h, l.next)) {
 		// A history in words holds nothing to record, and from one that leaves out
@@ -76,11 +76,6 @@ func (e *Engine) transcribe(a *Attempt, p *recording.Passage) {
 	default:
 		e.scribe.Put(a.s.recordingOf(a.b), p)
 	}
-}
-
-// wholeReader reads elements with all their results.
-func wholeReader(codec Codec) func([]byte) ([]holdfast.Event, error) {
-	return func(raw []byte) ([]holdfast.Event, error) { return codec.Decode(raw, nil) }
 }
 
 // isTip reports whether the anchor before index next of a history is the newest

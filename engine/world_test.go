@@ -55,6 +55,17 @@ func (codec) Decode(raw []byte, _ func(string) bool) ([]holdfast.Event, error) {
 	return []holdfast.Event{holdfast.ToolResult{CallID: e.Call, Text: e.Result}}, nil
 }
 
+func (codec) Whole(raw []byte) ([]holdfast.Event, error) {
+	events, err := codec{}.Decode(raw, nil)
+	for i, ev := range events {
+		if r, ok := ev.(holdfast.ToolResult); ok {
+			r.Parts, r.Text = []holdfast.Part{holdfast.Text(r.Text)}, ""
+			events[i] = r
+		}
+	}
+	return events, err
+}
+
 func (codec) SystemTexts([]byte, int) []string { return nil }
 
 func (codec) Tools([]byte) []holdfast.Tool {

@@ -99,6 +99,7 @@ func (x *exchange) read() {
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
 			Principal: holdfast.Local, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
+			Model: geminiModel(x.rt.path),
 		})
 	})
 	x.model, x.form = req.Model, form

@@ -15,6 +15,7 @@ type format struct {
 	reader     reader
 	writer     writer
 	newStream  func(keep func(tool string) bool) stream
+	newWhole   func() stream // for an answer that is recorded
 	newPatcher func(block string) patcher
 }
 
@@ -26,6 +27,7 @@ type reader interface {
 type writer interface {
 	InsertBlock(body []byte, r holdfast.Request, at int, text string) ([]byte, error)
 	ReadBody(body []byte) (holdfast.Answer, error)
+	ReadWhole(body []byte) (holdfast.Answer, error)
 	PatchBody(body []byte, block string) (patched []byte, summary holdfast.Digest, ok bool)
 }
 
@@ -57,21 +59,25 @@ var formats = map[holdfast.Protocol]format{
 	holdfast.Anthropic: {
 		reader: anthropic.Codec{}, writer: anthropic.Codec{},
 		newStream:  func(keep func(string) bool) stream { return anthropic.NewStream(keep) },
+		newWhole:   func() stream { return anthropic.NewWhole() },
 		newPatcher: func(block string) patcher { return anthropic.NewPatcher(block) },
 	},
 	holdfast.Responses: {
 		reader: responses.Codec{}, writer: responses.Codec{},
 		newStream:  func(keep func(string) bool) stream { return responses.NewStream(keep) },
+		newWhole:   func() stream { return responses.NewWhole() },
 		newPatcher: func(block string) patcher { return responses.NewPatcher(block) },
 	},
 	holdfast.Chat: {
 		reader: chat.Codec{}, writer: chat.Codec{},
 		newStream:  func(keep func(string) bool) stream { return chat.NewStream(keep) },
+		newWhole:   func() stream { return chat.NewWhole() },
 		newPatcher: func(block string) patcher { return chat.NewPatcher(block) },
 	},
 	holdfast.Gemini: {
 		reader: gemini.Codec{}, writer: gemini.Codec{},
 		newStream:  func(keep func(string) bool) stream { return gemini.NewStream(keep) },
+		newWhole:   func() stream { return gemini.NewWhole() },
 		newPatcher: func(block string) patcher { return gemini.NewPatcher(block) },
 	},
 }

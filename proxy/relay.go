@@ -158,7 +158,12 @@ func (x *exchange) tee(resp *http.Response, isStream bool, c *coding) {
 // readStream reads a streaming answer piece by piece.
 func (x *exchange) readStream() (sink func([]byte), answer func() holdfast.Answer) {
 	a := x.attempt
-	st := x.form.newStream(a.Keep)
+	var st stream
+	if a.Whole() {
+		st = x.form.newWhole()
+	} else {
+		st = x.form.newStream(a.Keep)
+	}
 	var frames sse.Reader
 	relayed := false
 	return func(b []byte) {
@@ -183,7 +188,11 @@ func (x *exchange) readWhole() (sink func([]byte), answer func() holdfast.Answer
 				whole = append(whole, b...)
 			}
 		}, func() holdfast.Answer {
-			ans, err := x.form.writer.ReadBody(whole)
+			read := x.form.writer.ReadBody
+			if a.Whole() {
+				read = x.form.writer.ReadWhole
+			}
+			ans, err := read(whole)
 			if err != nil {
 				return holdfast.Answer{} // too long, or no answer of the protocol
 			}

@@ -84,9 +84,6 @@ func (w *walker) take(e holdfast.Event) {
 		w.pass()
 		w.add(item{event: e, id: w.id(""), content: holdfast.DigestOf("call", e.ID), unique: !placeless(e.ID)})
 	case holdfast.ToolResult:
-		if e.Parts == nil && e.Text != "" {
-			e.Parts = []holdfast.Part{holdfast.Text(e.Text)}
-		}
 		w.add(item{event: e, id: w.id("result", e.CallID), content: resultContent(e.CallID, e.Parts), unique: !placeless(e.CallID)})
 	case holdfast.CompactionItem:
 		w.pass()

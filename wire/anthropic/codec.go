@@ -12,7 +12,8 @@
 //     drop it from the history, so it identifies nothing.
 //
 // Codec is stateless; a Stream and a Patcher hold the state of one answer. No
-// text of a stream is kept: it is hashed as it passes. The wire format is
+// text of a stream is kept, it is hashed as it passes, unless NewWhole made the
+// reader. The wire format is
 // https://platform.claude.com/docs/en/api/messages and, for streams,
 // https://platform.claude.com/docs/en/build-with-claude/streaming.
 package anthropic

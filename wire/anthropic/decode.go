@@ -25,6 +25,7 @@ type block struct {
 	in     []byte
 	kind   string // "" for an element that is not an object
 	fields [fieldCount]holdfast.Span
+	span   holdfast.Span // of a block that is an object
 }
 
 func (b *block) of(field int) []byte { return b.fields[field].Of(b.in) }
@@ -52,8 +53,8 @@ func blocks(content []byte) []block {
 
 func blockAt(in []byte, at int) block {
 	b := block{in: in}
-	if _, err := jsonscan.Fields(in, at, b.fields[:], "type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"); err == nil {
-		b.kind = jsonscan.Text(b.of(fieldType))
+	if end, err := jsonscan.Fields(in, at, b.fields[:], "type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"); err == nil {
+		b.kind, b.span = jsonscan.Text(b.of(fieldType)), holdfast.Span{Start: at, End: end}
 	}
 	return b
 }
@@ -69,6 +70,16 @@ func blockAt(in []byte, at int) block {
 // wanted tells of which calls the text of the result is read, by the call's id
 // as it stands in the result; nil reads all. The others have none.
 func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
+	return decode(element, reading{wanted: wanted})
+}
+
+// reading says how much of an element is read.
+type reading struct {
+	whole  bool
+	wanted func(callID string) bool
+}
+
+func decode(element []byte, how reading) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] != '{' {
 		if _, err := jsonscan.Skip(element, at); err != nil {
@@ -82,9 +93,9 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	}
 	switch role := jsonscan.Text(f[0].Of(element)); role {
 	case "user":
-		return userEvents(f[1].Of(element), wanted), nil
+		return userEvents(f[1].Of(element), how), nil
 	case "assistant":
-		return assistantEvents(f[1].Of(element)), nil
+		return assistantEvents(f[1].Of(element), how.whole), nil
 	case "system":
 		return []holdfast.Event{holdfast.SystemMessage{}}, nil
 	default:
@@ -92,7 +103,7 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	}
 }
 
-func userEvents(content []byte, wanted func(string) bool) (events []holdfast.Event) {
+func userEvents(content []byte, how reading) (events []holdfast.Event) {
 	var parts []holdfast.Part
 	flush := func() {
 		if len(parts) > 0 {
@@ -105,11 +116,18 @@ func userEvents(content []byte, wanted func(string) bool) (events []holdfast.Eve
 		case "text":
 			parts = append(parts, holdfast.Text(jsonscan.Text(b.of(fieldText))))
 		case "image", "document":
-			parts = append(parts, holdfast.Media{Type: b.kind})
+			m := holdfast.Media{Type: b.kind}
+			if how.whole {
+				m = b.media()
+			}
+			parts = append(parts, m)
 		case "tool_result":
 			flush()
 			r := holdfast.ToolResult{CallID: jsonscan.Text(b.of(fieldUse)), IsError: string(b.of(fieldError)) == "true"}
-			if wanted == nil || wanted(r.CallID) {
+			switch {
+			case how.whole:
+				r.Parts = resultParts(b.of(fieldContent))
+			case how.wanted == nil || how.wanted(r.CallID):
 				r.Text = resultText(b.of(fieldContent))
 			}
 			events = append(events, r)
@@ -122,7 +140,7 @@ func userEvents(content []byte, wanted func(string) bool) (events []holdfast.Eve
 	return events
 }
 
-func assistantEvents(content []byte) (events []holdfast.Event) {
+func assistantEvents(content []byte, whole bool) (events []holdfast.Event) {
 	for _, b := range blocks(content) {
 		switch b.kind {
 		case "text":
@@ -131,7 +149,11 @@ func assistantEvents(content []byte) (events []holdfast.Event) {
 				events = append(events, holdfast.AssistantMessage{Text: text, Digest: digest, Len: len(text)})
 			}
 		case "thinking", "redacted_thinking":
-			events = append(events, holdfast.Reasoning{})
+			var r holdfast.Reasoning
+			if whole {
+				r = b.reasoning()
+			}
+			events = append(events, r)
 		case "tool_use":
 			events = append(events, holdfast.ToolCall{
 				ID:        jsonscan.Text(b.of(fieldID)),
@@ -168,7 +190,9 @@ func resultText(content []byte) string {
 // ReadBody reads an answer that was not streamed. It is Complete when it is a
 // message with a stop reason other than "refusal"; an error object is read as
 // an incomplete answer. It fails on malformed JSON only.
-func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) { return readBody(body, false) }
+
+func readBody(body []byte, whole bool) (holdfast.Answer, error) {
 	var f [4]holdfast.Span
 	end, err := jsonscan.Fields(body, jsonscan.Space(body, 0), f[:], "type", "id", "content", "stop_reason")
 	if err == nil && jsonscan.Space(body, end) < len(body) {
@@ -180,7 +204,7 @@ func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
 	stop := jsonscan.Text(f[3].Of(body))
 	return holdfast.Answer{
 		ID:       jsonscan.Text(f[1].Of(body)),
-		Events:   assistantEvents(f[2].Of(body)),
+		Events:   assistantEvents(f[2].Of(body), whole),
 		Complete: jsonscan.Text(f[0].Of(body)) == "message" && succeeded(stop),
 		Stop:     stop,
 	}, nil

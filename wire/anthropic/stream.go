@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/sse"
@@ -50,9 +51,11 @@ func (ev *event) stop() string {
 }
 
 // Stream reads a streamed answer, frame by frame. What it keeps does not grow
-// with the text. It is not for concurrent use.
+// with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep     func(tool string) bool
+	whole    bool
+	room     int // what is left of maxWhole
 	id, stop string
 	parts    []*part
 	failed   bool
@@ -73,6 +76,11 @@ type part struct {
 	args []byte // as they arrive
 	// Once it is closed:
 	message holdfast.AssistantMessage
+	// Of a whole answer:
+	words     []byte // text or thinking
+	thinking  []byte // as it stood in the literals
+	signature []byte
+	redacted  []byte // the block
 }
 
 // NewStream returns a reader of one answer. keep tells of which tools the
@@ -80,6 +88,24 @@ type part struct {
 // dropped as a whole.
 func NewStream(keep func(tool string) bool) *Stream {
 	return &Stream{keep: keep}
+}
+
+// maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
+const maxWhole = 8 << 20
+
+// NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
+// together, and the arguments of all calls. Of a longer answer it keeps what
+// NewStream keeps.
+func NewWhole() *Stream {
+	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+}
+
+// holds reports whether n more bytes of a whole answer are kept.
+func (s *Stream) holds(n int) bool {
+	if s.room -= n; s.room < 0 {
+		s.whole = false
+	}
+	return s.whole
 }
 
 // Event takes the next frame.
@@ -125,6 +151,12 @@ func (s *Stream) start(ev *event) {
 			// What counts unless deltas follow.
 			p.call.Arguments = bytes.Clone(input)
 		}
+	case "thinking":
+		s.think(p, ev, ev.content)
+	case "redacted_thinking":
+		if raw := ev.content.Of(ev.data); s.holds(len(raw)) {
+			p.redacted = bytes.Clone(raw)
+		}
 	}
 	s.parts = append(s.parts, p)
 }
@@ -140,6 +172,10 @@ func (s *Stream) part(ev *event) *part {
 }
 
 func (s *Stream) delta(p *part, ev *event) {
+	if p.kind == "thinking" {
+		s.think(p, ev, ev.delta)
+		return
+	}
 	var f [2]holdfast.Span
 	ev.fields(ev.delta, f[:], "text", "partial_json")
 	switch p.kind {
@@ -159,10 +195,45 @@ func (s *Stream) delta(p *part, ev *event) {
 func (s *Stream) text(p *part, lit []byte) {
 	s.buf = p.join.Append(s.buf[:0], lit)
 	p.hash.Write(string(s.buf))
+	if s.whole && s.holds(len(s.buf)) {
+		p.words = append(p.words, s.buf...)
+	}
+}
+
+// think takes a piece of a thinking block out of an object of an event.
+func (s *Stream) think(p *part, ev *event, object holdfast.Span) {
+	if !s.whole {
+		return
+	}
+	var f [2]holdfast.Span
+	ev.fields(object, f[:], "thinking", "signature")
+	if lit := f[0].Of(ev.data); len(lit) > 0 && lit[0] == '"' && s.holds(2*len(lit)) {
+		p.words = p.join.Append(p.words, lit)
+		p.thinking = append(p.thinking, lit[1:len(lit)-1]...)
+	}
+	if lit := f[1].Of(ev.data); len(lit) > 0 && lit[0] == '"' && s.holds(len(lit)) {
+		p.signature = append(p.signature, lit[1:len(lit)-1]...)
+	}
+}
+
+// reasoning is a thinking block as the message holds it: the deltas of a member
+// are pieces of one string.
+func (p *part) reasoning() holdfast.Reasoning {
+	if p.kind == "redacted_thinking" {
+		return holdfast.Reasoning{Opaque: p.redacted}
+	}
+	return holdfast.Reasoning{
+		Text:   string(p.words),
+		Opaque: fmt.Appendf(nil, `{"type":"thinking","thinking":"%s","signature":"%s"}`, p.thinking, p.signature),
+	}
 }
 
 func (p *part) close() {
-	p.hash.Write(string(p.join.Flush(nil)))
+	last := p.join.Flush(nil)
+	p.hash.Write(string(last))
+	if len(p.words) > 0 {
+		p.words = append(p.words, last...)
+	}
 	if len(p.args) > 0 {
 		p.call.Arguments = p.args
 	}
@@ -175,7 +246,7 @@ func (p *part) textSoFar() holdfast.AssistantMessage {
 }
 
 // Answer is what was read so far; it may be asked for at any time. Texts are
-// empty, their digests are set. It is Complete once message_stop was read and
+// empty unless the reader is whole, their digests are set. It is Complete once message_stop was read and
 // there was a stop reason other than "refusal" and no error. The arguments of a
 // call that was broken off are nil.
 func (s *Stream) Answer() holdfast.Answer {
@@ -187,11 +258,18 @@ func (s *Stream) Answer() holdfast.Answer {
 			if p.open {
 				m = p.textSoFar()
 			}
+			if s.whole {
+				m.Text = string(p.words)
+			}
 			if m.Digest != holdfast.TextDigest("") {
 				a.Events = append(a.Events, m)
 			}
 		case "thinking", "redacted_thinking":
-			a.Events = append(a.Events, holdfast.Reasoning{})
+			var r holdfast.Reasoning
+			if s.whole {
+				r = p.reasoning()
+			}
+			a.Events = append(a.Events, r)
 		case "tool_use":
 			call := p.call
 			if p.open {

@@ -23,7 +23,8 @@
 //     another.
 //
 // Codec is stateless; a Stream and a Patcher hold the state of one answer. No
-// text of a stream is kept: it is hashed as it passes. The wire format is
+// text of a stream is kept, it is hashed as it passes, unless NewWhole made the
+// reader. The wire format is
 // https://platform.openai.com/docs/api-reference/chat and, for streams,
 // https://platform.openai.com/docs/api-reference/chat-streaming; reasoning_content
 // is of https://api-docs.deepseek.com/guides/reasoning_model, and comments and

@@ -26,6 +26,7 @@ const (
 type message struct {
 	in     []byte
 	fields [fieldCount]holdfast.Span
+	start  int // of the object
 }
 
 func (m *message) of(field int) []byte { return m.fields[field].Of(m.in) }
@@ -34,7 +35,7 @@ func (m *message) text(field int) string { return jsonscan.Text(m.of(field)) }
 
 // messageAt reads the message at in[at].
 func messageAt(in []byte, at int) (message, error) {
-	m := message{in: in}
+	m := message{in: in, start: at}
 	_, err := jsonscan.Fields(in, at, m.fields[:], "role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call", "tool_call_id", "name")
 	return m, err
 }
@@ -60,6 +61,7 @@ func (m *message) callsTool() bool {
 type part struct {
 	kind string // "" for an element that is not an object
 	text holdfast.Span
+	span holdfast.Span // of a part that is an object
 }
 
 // parts reads a content value: a list of parts, or a string, which stands for
@@ -73,13 +75,13 @@ func parts(in []byte, content holdfast.Span) (list []part) {
 		if err != nil {
 			return nil
 		}
-		return []part{{"text", holdfast.Span{Start: content.Start, End: end}}}
+		return []part{{kind: "text", text: holdfast.Span{Start: content.Start, End: end}}}
 	}
 	for _, s := range jsonscan.Elements(in, content.Start) {
 		var p part
 		var f [3]holdfast.Span
 		if _, err := jsonscan.Fields(in, s.Start, f[:], "type", "text", "refusal"); err == nil {
-			p.kind, p.text = jsonscan.Text(f[0].Of(in)), f[1]
+			p.kind, p.text, p.span = jsonscan.Text(f[0].Of(in)), f[1], s
 			if p.kind == "refusal" {
 				p.text = f[2]
 			}
@@ -166,6 +168,16 @@ func (m *message) call(c toolCall) holdfast.ToolCall {
 // wanted tells of which calls the text of the result is read, by the call's id
 // as it stands in the result; nil reads all. The others have none.
 func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
+	return decode(element, reading{wanted: wanted})
+}
+
+// reading says how much of a message is read.
+type reading struct {
+	whole  bool
+	wanted func(callID string) bool
+}
+
+func decode(element []byte, how reading) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] != '{' {
 		if _, err := jsonscan.Skip(element, at); err != nil {
@@ -179,11 +191,11 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	}
 	switch role := m.text(fieldRole); {
 	case role == "user":
-		return m.userEvents(), nil
+		return m.userEvents(how.whole), nil
 	case role == "assistant":
-		return m.assistantEvents(), nil
+		return m.assistantEvents(how.whole), nil
 	case role == "tool" || role == "function":
-		return []holdfast.Event{m.result(wanted)}, nil
+		return []holdfast.Event{m.result(how)}, nil
 	case isSystem(role):
 		return []holdfast.Event{holdfast.SystemMessage{}}, nil
 	default:
@@ -191,7 +203,7 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	}
 }
 
-func (m *message) userEvents() (events []holdfast.Event) {
+func (m *message) userEvents(whole bool) (events []holdfast.Event) {
 	var message []holdfast.Part
 	flush := func() {
 		if len(message) > 0 {
@@ -204,7 +216,11 @@ func (m *message) userEvents() (events []holdfast.Event) {
 		case "text":
 			message = append(message, holdfast.Text(jsonscan.Text(p.text.Of(m.in))))
 		case "image_url", "input_audio", "video_url", "file":
-			message = append(message, holdfast.Media{Type: p.kind})
+			media := holdfast.Media{Type: p.kind}
+			if whole {
+				media = p.media(m.in)
+			}
+			message = append(message, media)
 		default:
 			flush()
 			events = append(events, holdfast.Unknown{Type: p.kind})
@@ -214,14 +230,19 @@ func (m *message) userEvents() (events []holdfast.Event) {
 	return events
 }
 
-func (m *message) assistantEvents() (events []holdfast.Event) {
+func (m *message) assistantEvents(whole bool) (events []holdfast.Event) {
 	said := func(lit []byte) {
 		text := jsonscan.Text(lit)
 		if digest := holdfast.TextDigest(text); digest != holdfast.TextDigest("") {
 			events = append(events, holdfast.AssistantMessage{Text: text, Digest: digest, Len: len(text)})
 		}
 	}
-	if m.reasoned() {
+	switch {
+	case whole:
+		if r, ok := m.reasoning(); ok {
+			events = append(events, r)
+		}
+	case m.reasoned():
 		events = append(events, holdfast.Reasoning{})
 	}
 	for _, p := range parts(m.in, m.fields[fieldContent]) {
@@ -243,12 +264,16 @@ func (m *message) assistantEvents() (events []holdfast.Event) {
 }
 
 // result reads the message of a tool.
-func (m *message) result(wanted func(string) bool) holdfast.ToolResult {
+func (m *message) result(how reading) holdfast.ToolResult {
 	r := holdfast.ToolResult{CallID: m.text(fieldCallID)}
 	if name := m.text(fieldName); r.CallID == "" && name != "" {
 		r.CallID = callid.Result(name)
 	}
-	if wanted != nil && !wanted(r.CallID) {
+	if how.whole {
+		r.Parts = m.resultParts()
+		return r
+	}
+	if how.wanted != nil && !how.wanted(r.CallID) {
 		return r
 	}
 	var text []byte
@@ -273,7 +298,9 @@ func (m *message) result(wanted func(string) bool) holdfast.ToolResult {
 // ReadBody reads an answer that was not streamed. It is Complete when it has a
 // finish reason that tells of success and no error; an error object is read as
 // an incomplete answer. It fails on malformed JSON only.
-func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) { return readBody(body, false) }
+
+func readBody(body []byte, whole bool) (holdfast.Answer, error) {
 	c, end, err := chunkAt(body, jsonscan.Space(body, 0), "message")
 	if err == nil && jsonscan.Space(body, end) < len(body) {
 		err = &jsonscan.SyntaxError{At: end, Want: "nothing behind the object"}
@@ -283,7 +310,7 @@ func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
 	}
 	return holdfast.Answer{
 		ID:       jsonscan.Text(c.id.Of(body)),
-		Events:   c.message.assistantEvents(),
+		Events:   c.message.assistantEvents(whole),
 		Complete: !c.failed && succeeded(c.finish),
 		Stop:     c.finish,
 	}, nil

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/sse"
@@ -66,9 +67,13 @@ func chunkAt(in []byte, at int, kind string) (c chunk, end int, err error) {
 }
 
 // Stream reads a streamed answer, frame by frame. What it keeps does not grow
-// with the text. It is not for concurrent use.
+// with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep             func(tool string) bool
+	whole            bool
+	room             int // what is left of maxWhole
+	thought          text
+	details          []byte // elements of reasoning_details, with a comma before each
 	id, stop         string
 	reasoned         bool
 	text, refusal    text
@@ -79,8 +84,9 @@ type Stream struct {
 
 // text is a text that arrives in pieces.
 type text struct {
-	hash holdfast.TextHasher
-	join jsonscan.Joiner
+	hash  holdfast.TextHasher
+	join  jsonscan.Joiner
+	words []byte // of a whole answer
 }
 
 // call is one call of the answer.
@@ -99,6 +105,48 @@ func NewStream(keep func(tool string) bool) *Stream {
 	return &Stream{keep: keep}
 }
 
+// maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
+const maxWhole = 8 << 20
+
+// NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
+// together, and the arguments of all calls. Of a longer answer it keeps what
+// NewStream keeps.
+func NewWhole() *Stream {
+	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+}
+
+// holds reports whether n more bytes of a whole answer are kept.
+func (s *Stream) holds(n int) bool {
+	if s.room -= n; s.room < 0 {
+		s.whole = false
+	}
+	return s.whole
+}
+
+// think keeps the reasoning of a delta. Of reasoning_details each delta has a list,
+// and all elements are kept as they came.
+func (s *Stream) think(m *message) {
+	s.write(&s.thought, m.thought())
+	details := m.details()
+	for _, span := range jsonscan.Elements(details, 0) {
+		if raw := span.Of(details); s.holds(len(raw) + 1) {
+			s.details = append(append(s.details, ','), raw...)
+		}
+	}
+}
+
+// reasoning is what was thought; ok is false when nothing was.
+func (s *Stream) reasoning() (r holdfast.Reasoning, ok bool) {
+	if !s.whole {
+		return r, s.reasoned
+	}
+	r.Text = string(s.thought.words)
+	if len(s.details) > 0 {
+		r.Opaque = fmt.Appendf(nil, "[%s]", s.details[1:])
+	}
+	return r, r.Text != "" || r.Opaque != nil
+}
+
 // Event takes the next frame.
 func (s *Stream) Event(e sse.Event) {
 	c := parse(e)
@@ -113,6 +161,9 @@ func (s *Stream) Event(e sse.Event) {
 		s.stop = c.finish
 	}
 	s.reasoned = s.reasoned || m.reasoned()
+	if s.whole {
+		s.think(m)
+	}
 	if m.says(fieldContent) {
 		s.write(&s.text, m.of(fieldContent))
 	} else {
@@ -132,6 +183,9 @@ func (s *Stream) Event(e sse.Event) {
 func (s *Stream) write(t *text, lit []byte) {
 	s.buf = t.join.Append(s.buf[:0], lit)
 	t.hash.Write(string(s.buf))
+	if s.whole && s.holds(len(s.buf)) {
+		t.words = append(t.words, s.buf...)
+	}
 }
 
 // call is the call that a piece belongs to; it begins one that is new. Servers
@@ -211,17 +265,21 @@ func (s *Stream) event(c *call, whole bool) holdfast.ToolCall {
 }
 
 // Answer is what was read so far; it may be asked for at any time. Texts are
-// empty, their digests are set. It is Complete once a finish reason was read
-// that tells of success, unless an error came: a stream that ends behind it
-// without [DONE] is whole. Calls have arguments from the finish reason on.
+// empty unless the reader is whole, their digests are set. It is Complete once a
+// finish reason was read that tells of success, unless an error came: a stream
+// that ends behind it without [DONE] is whole. Calls have arguments from the finish reason on.
 func (s *Stream) Answer() holdfast.Answer {
 	a := holdfast.Answer{ID: s.id, Stop: s.stop, Complete: !s.failed && succeeded(s.stop)}
-	if s.reasoned {
-		a.Events = append(a.Events, holdfast.Reasoning{})
+	if r, ok := s.reasoning(); ok {
+		a.Events = append(a.Events, r)
 	}
 	for _, t := range []*text{&s.text, &s.refusal} {
 		if d := t.hash.Sum(); d != holdfast.TextDigest("") {
-			a.Events = append(a.Events, holdfast.AssistantMessage{Digest: d, Len: t.hash.Len()})
+			m := holdfast.AssistantMessage{Digest: d, Len: t.hash.Len()}
+			if s.whole {
+				m.Text = string(t.words)
+			}
+			a.Events = append(a.Events, m)
 		}
 	}
 	for _, c := range s.calls {

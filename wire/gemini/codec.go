@@ -37,7 +37,8 @@
 // functionCall and function_call.
 //
 // Codec is stateless; a Stream and a Patcher hold the state of one answer. No
-// text of a stream is kept: it is hashed as it passes. The wire format is
+// text of a stream is kept, it is hashed as it passes, unless NewWhole made the
+// reader. The wire format is
 // https://ai.google.dev/api/generate-content and, for parts,
 // https://ai.google.dev/api/caching#Content.
 package gemini

@@ -16,6 +16,7 @@ type part struct {
 	// for one that has only members about another part, and for what is no part.
 	kind  string
 	value holdfast.Span // of that member; indexes the same bytes as the part
+	span  holdfast.Span // of the part, where that is an object
 	none  bool          // it is no object
 }
 
@@ -47,7 +48,7 @@ func partAt(in []byte, span holdfast.Span) part {
 	if in[span.Start] != '{' {
 		return part{none: true}
 	}
-	var p part
+	p := part{span: span}
 	thought := false
 	// The value is well-formed, so Object takes it.
 	_, _ = jsonscan.Object(in, span.Start, func(key []byte, at int) (int, error) {
@@ -96,6 +97,16 @@ func find(key []byte, names []string) (string, bool) {
 // wanted tells of which calls the text of the result is read, by the call's id
 // as it stands in the result; nil reads all. The others have none.
 func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
+	return decode(element, reading{wanted: wanted})
+}
+
+// reading says how much of a content is read.
+type reading struct {
+	whole  bool
+	wanted func(callID string) bool
+}
+
+func decode(element []byte, how reading) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	end, err := jsonscan.Skip(element, at)
 	if err != nil {
@@ -109,9 +120,9 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	list := parts(element, f[1])
 	switch role := jsonscan.Text(f[0].Of(element)); role {
 	case "user", "function", "":
-		return userEvents(element, list, wanted), nil
+		return userEvents(element, list, how), nil
 	case "model":
-		l := log{whole: true, keep: func(string) bool { return true }, most: math.MaxInt}
+		l := log{texts: true, thoughts: how.whole, keep: func(string) bool { return true }, most: math.MaxInt}
 		for _, p := range list {
 			l.take(element, p)
 		}
@@ -123,7 +134,7 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	}
 }
 
-func userEvents(in []byte, list []part, wanted func(string) bool) (events []holdfast.Event) {
+func userEvents(in []byte, list []part, how reading) (events []holdfast.Event) {
 	var message []holdfast.Part
 	flush := func() {
 		if len(message) > 0 {
@@ -136,10 +147,14 @@ func userEvents(in []byte, list []part, wanted func(string) bool) (events []hold
 		case p.kind == "text":
 			message = append(message, holdfast.Text(jsonscan.Text(p.value.Of(in))))
 		case p.kind == "inlineData" || p.kind == "fileData":
-			message = append(message, holdfast.Media{Type: p.kind})
+			m := holdfast.Media{Type: p.kind}
+			if how.whole {
+				m = mediaOf(in, p)
+			}
+			message = append(message, m)
 		case p.kind == "functionResponse":
 			flush()
-			events = append(events, result(in, p.value, wanted))
+			events = append(events, result(in, p.value, how))
 		case p.counts():
 			flush()
 			events = append(events, holdfast.Unknown{Type: p.kind})
@@ -149,7 +164,7 @@ func userEvents(in []byte, list []part, wanted func(string) bool) (events []hold
 	return events
 }
 
-func result(in []byte, value holdfast.Span, wanted func(string) bool) holdfast.ToolResult {
+func result(in []byte, value holdfast.Span, how reading) holdfast.ToolResult {
 	var f [2]holdfast.Span
 	fields(in, value, f[:], "name", "response")
 	var r [2]holdfast.Span
@@ -161,7 +176,11 @@ func result(in []byte, value holdfast.Span, wanted func(string) bool) holdfast.T
 		}
 	}
 	res := holdfast.ToolResult{CallID: callid.Result(jsonscan.Text(f[0].Of(in))), IsError: r[1].Present()}
-	if wanted != nil && !wanted(res.CallID) {
+	if how.whole {
+		res.Parts = resultParts(in, value, says)
+		return res
+	}
+	if how.wanted != nil && !how.wanted(res.CallID) {
 		return res
 	}
 	if len(says) > 0 && says[0] == '"' {
@@ -178,7 +197,9 @@ func result(in []byte, value holdfast.Span, wanted func(string) bool) holdfast.T
 
 // log makes events of the parts of the model, in order.
 type log struct {
-	whole bool // texts are kept
+	texts    bool // are kept
+	thoughts bool // too
+	room     *int // bounds both where it is set, in bytes
 	// keep tells of which tools the arguments are kept, up to most bytes.
 	keep func(tool string) bool
 	most int
@@ -189,22 +210,23 @@ type log struct {
 	hash  holdfast.TextHasher
 	join  jsonscan.Joiner
 	buf   []byte
-	begun bool // a part was read
+	begun bool            // a part was read
+	think jsonscan.Joiner // of the thoughts that go on
 }
 
 func (l *log) take(in []byte, p part) {
 	l.begun = l.begun || p.counts()
+	if l.thoughts {
+		l.reason(in, p)
+	}
 	switch {
 	case p.kind == "text":
 		l.buf = l.join.Append(l.buf[:0], p.value.Of(in))
 		l.write(l.buf)
 	case p.kind == "thought":
-		if n := len(l.events); n > 0 {
-			if _, again := l.events[n-1].(holdfast.Reasoning); again {
-				break
-			}
+		if _, goesOn := l.reasoning(); !goesOn {
+			l.events = append(l.events, holdfast.Reasoning{})
 		}
-		l.events = append(l.events, holdfast.Reasoning{})
 	case p.kind == "functionCall":
 		l.events = append(l.read(), l.call(in, p.value))
 	case p.counts():
@@ -212,11 +234,31 @@ func (l *log) take(in []byte, p part) {
 	}
 }
 
+// reasoning is the newest event when that is reasoning.
+func (l *log) reasoning() (r holdfast.Reasoning, ok bool) {
+	if n := len(l.events); n > 0 {
+		r, ok = l.events[n-1].(holdfast.Reasoning)
+	}
+	return r, ok
+}
+
 func (l *log) write(b []byte) {
 	l.hash.Write(string(b))
-	if l.whole {
+	if l.texts && l.holds(len(b)) {
 		l.text = append(l.text, b...)
 	}
+}
+
+// holds reports whether n more bytes are kept; when there is no room for them,
+// nothing is from then on.
+func (l *log) holds(n int) bool {
+	if l.room == nil {
+		return true
+	}
+	if *l.room -= n; *l.room < 0 {
+		l.texts, l.thoughts, l.text = false, false, nil
+	}
+	return *l.room >= 0
 }
 
 // read ends the text that goes on and returns the events.
@@ -251,7 +293,9 @@ func (l *log) call(in []byte, value holdfast.Span) holdfast.ToolCall {
 // as a whole. It is Complete when it holds a part, the finish reason is STOP or
 // MAX_TOKENS, and neither an error nor a blocked prompt is told of. It fails on
 // malformed JSON only.
-func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) { return readBody(body, false) }
+
+func readBody(body []byte, thoughts bool) (holdfast.Answer, error) {
 	span := whole(body)
 	var err error
 	switch {
@@ -265,7 +309,7 @@ func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
 	if err != nil {
 		return holdfast.Answer{}, unreadable("answer", err)
 	}
-	s := Stream{log: log{whole: true, keep: func(string) bool { return true }, most: math.MaxInt}}
+	s := Stream{log: log{texts: true, thoughts: thoughts, keep: func(string) bool { return true }, most: math.MaxInt}}
 	for _, at := range elements(body, span) {
 		c := chunkAt(body, at)
 		s.take(&c)

@@ -89,7 +89,7 @@ func (c *chunk) appendTexts(texts []holdfast.Span) []holdfast.Span {
 func succeeded(finish string) bool { return finish == "STOP" || finish == "MAX_TOKENS" }
 
 // Stream reads a streamed answer, frame by frame. What it keeps does not grow
-// with the text. It is not for concurrent use.
+// with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	log              log
 	id, stop         string
@@ -102,6 +102,17 @@ type Stream struct {
 // dropped as a whole.
 func NewStream(keep func(tool string) bool) *Stream {
 	return &Stream{log: log{keep: keep, most: maxArguments}}
+}
+
+// maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
+const maxWhole = 8 << 20
+
+// NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
+// together, and the arguments of all calls. Of a longer answer it keeps what
+// NewStream keeps.
+func NewWhole() *Stream {
+	room := maxWhole
+	return &Stream{log: log{keep: func(string) bool { return true }, most: maxArguments, texts: true, thoughts: true, room: &room}}
 }
 
 // Event takes the next frame.
@@ -129,7 +140,7 @@ func (s *Stream) take(c *chunk) {
 }
 
 // Answer is what was read so far; it may be asked for at any time. Texts are
-// empty, their digests are set. It is Complete once the chunk with the finish
+// empty unless the reader is whole, their digests are set. It is Complete once the chunk with the finish
 // reason was read, when that is STOP or MAX_TOKENS, and neither an error nor a
 // blocked prompt was told of. Stop is the finish reason, or the reason why the
 // prompt was blocked.

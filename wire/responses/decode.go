@@ -29,6 +29,7 @@ type item struct {
 	in     []byte
 	kind   string // "" for an element that is not an object
 	fields [fieldCount]holdfast.Span
+	span   holdfast.Span // of an item that is an object
 }
 
 func (it *item) of(field int) []byte { return it.fields[field].Of(it.in) }
@@ -38,9 +39,11 @@ func (it *item) text(field int) string { return jsonscan.Text(it.of(field)) }
 // itemAt reads the item at in[at]. One that has a role and no type is a message.
 func itemAt(in []byte, at int) (item, error) {
 	it := item{in: in}
-	if _, err := jsonscan.Fields(in, at, it.fields[:], "type", "role", "content", "call_id", "name", "namespace", "arguments", "input", "output", "id", "encrypted_content"); err != nil {
+	end, err := jsonscan.Fields(in, at, it.fields[:], "type", "role", "content", "call_id", "name", "namespace", "arguments", "input", "output", "id", "encrypted_content")
+	if err != nil {
 		return it, err
 	}
+	it.span = holdfast.Span{Start: at, End: end}
 	it.kind = it.text(fieldType)
 	if it.kind == "" && it.fields[fieldRole].Present() {
 		it.kind = "message"
@@ -58,6 +61,7 @@ func (it *item) callsTool() bool {
 type part struct {
 	kind string // "" for an element that is not an object
 	text holdfast.Span
+	span holdfast.Span // of a part that is an object
 }
 
 // parts reads the parts of a content or output value; a string is one text.
@@ -66,13 +70,13 @@ func parts(in []byte, value holdfast.Span) (list []part) {
 		return nil
 	}
 	if in[value.Start] == '"' {
-		return []part{{"text", value}}
+		return []part{{kind: "text", text: value}}
 	}
 	for _, s := range jsonscan.Elements(in, value.Start) {
 		var p part
 		var f [3]holdfast.Span
 		if _, err := jsonscan.Fields(in, s.Start, f[:], "type", "text", "refusal"); err == nil {
-			p.kind, p.text = jsonscan.Text(f[0].Of(in)), f[1]
+			p.kind, p.text, p.span = jsonscan.Text(f[0].Of(in)), f[1], s
 			if p.kind == "refusal" {
 				p.text = f[2]
 			}
@@ -98,13 +102,23 @@ func isText(kind string) bool {
 // wanted tells of which calls the text of the result is read, by the call's id
 // as it stands in the result; nil reads all. The others have none.
 func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast.Event, error) {
+	return decode(element, reading{wanted: wanted})
+}
+
+// reading says how much of an item is read.
+type reading struct {
+	whole  bool
+	wanted func(callID string) bool
+}
+
+func decode(element []byte, how reading) ([]holdfast.Event, error) {
 	at := jsonscan.Space(element, 0)
 	if at < len(element) && element[at] == '{' {
 		it, err := itemAt(element, at)
 		if err != nil {
 			return nil, unreadable("input item", err)
 		}
-		return it.events(wanted), nil
+		return it.events(how), nil
 	}
 	end, err := jsonscan.Skip(element, at)
 	if err != nil {
@@ -116,12 +130,12 @@ func (Codec) Decode(element []byte, wanted func(callID string) bool) ([]holdfast
 	return []holdfast.Event{holdfast.Unknown{}}, nil
 }
 
-func (it *item) events(wanted func(string) bool) []holdfast.Event {
+func (it *item) events(how reading) []holdfast.Event {
 	switch it.kind {
 	case "message":
 		switch role := it.text(fieldRole); role {
 		case "user":
-			return it.userEvents()
+			return it.userEvents(how.whole)
 		case "assistant":
 			return it.assistantEvents()
 		case "developer", "system":
@@ -133,11 +147,17 @@ func (it *item) events(wanted func(string) bool) []holdfast.Event {
 		return []holdfast.Event{it.call()}
 	case "function_call_output", "custom_tool_call_output":
 		r := holdfast.ToolResult{CallID: it.text(fieldCall)}
-		if wanted == nil || wanted(r.CallID) {
+		switch {
+		case how.whole:
+			r.Parts = it.resultParts()
+		case how.wanted == nil || how.wanted(r.CallID):
 			r.Text = it.result()
 		}
 		return []holdfast.Event{r}
 	case "reasoning":
+		if how.whole {
+			return []holdfast.Event{it.reasoning()}
+		}
 		return []holdfast.Event{holdfast.Reasoning{}}
 	case "compaction", "compaction_summary", "context_compaction":
 		return []holdfast.Event{holdfast.CompactionItem{ID: it.text(fieldID), Digest: holdfast.TextDigest(it.text(fieldOpaque))}}
@@ -157,7 +177,7 @@ func (it *item) call() holdfast.ToolCall {
 	return call
 }
 
-func (it *item) userEvents() (events []holdfast.Event) {
+func (it *item) userEvents(whole bool) (events []holdfast.Event) {
 	var message []holdfast.Part
 	flush := func() {
 		if len(message) > 0 {
@@ -170,7 +190,11 @@ func (it *item) userEvents() (events []holdfast.Event) {
 		case isText(p.kind) || p.kind == "refusal":
 			message = append(message, holdfast.Text(jsonscan.Text(p.text.Of(it.in))))
 		case p.kind == "input_image" || p.kind == "input_file" || p.kind == "input_audio":
-			message = append(message, holdfast.Media{Type: p.kind})
+			m := holdfast.Media{Type: p.kind}
+			if whole {
+				m = p.media(it.in)
+			}
+			message = append(message, m)
 		default:
 			flush()
 			events = append(events, holdfast.Unknown{Type: p.kind})
@@ -218,9 +242,11 @@ func (it *item) result() string {
 // status is "completed", or when it has no status and is what a compaction
 // returns: a response.compaction object, or an output with a compaction item.
 // It fails on malformed JSON only.
-func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
+func (Codec) ReadBody(body []byte) (holdfast.Answer, error) { return readBody(body, false) }
+
+func readBody(body []byte, whole bool) (holdfast.Answer, error) {
 	at := jsonscan.Space(body, 0)
-	answer, end, err := responseAt(body, at)
+	answer, end, err := responseAt(body, at, whole)
 	if err == nil && jsonscan.Space(body, end) < len(body) {
 		err = &jsonscan.SyntaxError{At: end, Want: "nothing behind the object"}
 	}
@@ -231,7 +257,7 @@ func (Codec) ReadBody(body []byte) (holdfast.Answer, error) {
 }
 
 // responseAt reads the response object at in[at].
-func responseAt(in []byte, at int) (holdfast.Answer, int, error) {
+func responseAt(in []byte, at int, whole bool) (holdfast.Answer, int, error) {
 	var f [4]holdfast.Span
 	end, err := jsonscan.Fields(in, at, f[:], "id", "object", "status", "output")
 	if err != nil {
@@ -239,7 +265,7 @@ func responseAt(in []byte, at int) (holdfast.Answer, int, error) {
 	}
 	a := holdfast.Answer{ID: jsonscan.Text(f[0].Of(in)), Stop: jsonscan.Text(f[2].Of(in))}
 	for _, it := range items(in, f[3]) {
-		a.Events = append(a.Events, it.events(nil)...)
+		a.Events = append(a.Events, it.events(reading{whole: whole})...)
 	}
 	a.Complete = a.Stop == "completed" || a.Stop == "" &&
 		(jsonscan.Text(f[1].Of(in)) == "response.compaction" || slices.ContainsFunc(a.Events, isCompaction))

@@ -61,10 +61,10 @@ func (ev *event) item() item {
 }
 
 // response reads the response that the event carries.
-func (ev *event) response() (answer holdfast.Answer) {
+func (ev *event) response(whole bool) (answer holdfast.Answer) {
 	if span := ev.fields[eventResponse]; span.Present() {
 		// What is no object is an empty answer.
-		answer, _, _ = responseAt(ev.data, span.Start)
+		answer, _, _ = responseAt(ev.data, span.Start, whole)
 	}
 	return answer
 }
@@ -87,9 +87,11 @@ func (ev *event) key() (k key, ok bool) {
 // Stream reads a streamed answer, frame by frame. The items that the upstream
 // reports as done are what counts; deltas fill in for one that never was, and
 // the final response for a stream without items. What it keeps does not grow
-// with the text. It is not for concurrent use.
+// with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep     func(tool string) bool
+	whole    bool
+	room     int // what is left of maxWhole
 	id, stop string
 	entries  []*entry
 	failed   bool
@@ -115,9 +117,10 @@ type entry struct {
 
 // text is one text of a message that is not done.
 type text struct {
-	part string // content_index as sent
-	hash holdfast.TextHasher
-	join jsonscan.Joiner
+	part  string // content_index as sent
+	hash  holdfast.TextHasher
+	join  jsonscan.Joiner
+	words []byte // of a whole answer
 }
 
 // NewStream returns a reader of one answer. keep tells of which tools the
@@ -127,18 +130,39 @@ func NewStream(keep func(tool string) bool) *Stream {
 	return &Stream{keep: keep}
 }
 
+// maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
+const maxWhole = 8 << 20
+
+// NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
+// together, and the arguments of all calls. Of a longer answer it keeps what
+// NewStream keeps.
+func NewWhole() *Stream {
+	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+}
+
+// holds reports whether n more bytes of a whole answer are kept.
+func (s *Stream) holds(n int) bool {
+	if s.room -= n; s.room < 0 {
+		s.whole = false
+	}
+	return s.whole
+}
+
 // Event takes the next frame.
 func (s *Stream) Event(e sse.Event) {
 	ev := parse(e)
 	switch ev.kind {
 	case "response.created":
-		s.id = ev.response().ID
+		s.id = ev.response(false).ID
 	case "response.output_item.added":
 		s.added(&ev)
 	case "response.output_item.done":
 		it := ev.item()
 		entry := s.entry(&ev)
-		*entry = s.done(it.events(nil), entry.index)
+		for _, t := range entry.texts {
+			s.room += len(t.words)
+		}
+		*entry = s.done(it.events(reading{whole: s.whole}), entry.index)
 	case "response.output_text.delta", "response.refusal.delta":
 		s.text(&ev, ev.of(eventDelta))
 	case "response.output_text.done":
@@ -176,7 +200,7 @@ func (s *Stream) added(ev *event) {
 		e.call.Arguments = nil
 		e.kept = s.keep != nil && s.keep(e.call.Name)
 	} else if it.kind != "message" {
-		e.events = it.events(nil)
+		e.events = it.events(reading{whole: s.whole})
 	}
 }
 
@@ -186,8 +210,14 @@ func (s *Stream) done(events []holdfast.Event, index string) entry {
 	for i, e := range events {
 		switch e := e.(type) {
 		case holdfast.AssistantMessage:
-			e.Text = ""
+			if !s.whole || !s.holds(len(e.Text)) {
+				e.Text = ""
+			}
 			events[i] = e
+		case holdfast.Reasoning:
+			if !s.whole || !s.holds(len(e.Text)+len(e.Opaque)) {
+				events[i] = holdfast.Reasoning{}
+			}
 		case holdfast.ToolCall:
 			if s.keep == nil || !s.keep(e.Name) || len(e.Arguments) > maxArguments {
 				e.Arguments = nil
@@ -214,6 +244,9 @@ func (s *Stream) text(ev *event, lit []byte) {
 	t := s.textOf(ev)
 	s.buf = t.join.Append(s.buf[:0], lit)
 	t.hash.Write(string(s.buf))
+	if s.whole && s.holds(len(s.buf)) {
+		t.words = append(t.words, s.buf...)
+	}
 }
 
 func (s *Stream) arguments(e *entry, lit []byte) {
@@ -228,7 +261,7 @@ func (s *Stream) arguments(e *entry, lit []byte) {
 
 func (s *Stream) finish(ev *event) {
 	s.terminal = true
-	answer := ev.response()
+	answer := ev.response(s.whole)
 	if answer.ID != "" {
 		s.id = answer.ID
 	}
@@ -244,7 +277,7 @@ func (s *Stream) finish(ev *event) {
 }
 
 // Answer is what was read so far; it may be asked for at any time. Texts are
-// empty, their digests are set. It is Complete once response.completed was read
+// empty unless the reader is whole, their digests are set. It is Complete once response.completed was read
 // with no other status than that and no error came. Stop is the status of the
 // final response, or what the terminal event's name says. A call that was not
 // reported as done has its arguments only when the answer is complete.
@@ -266,7 +299,11 @@ func (s *Stream) Answer() holdfast.Answer {
 		default:
 			for _, t := range e.texts {
 				if d := t.hash.Sum(); d != holdfast.TextDigest("") {
-					a.Events = append(a.Events, holdfast.AssistantMessage{Digest: d, Len: t.hash.Len()})
+					m := holdfast.AssistantMessage{Digest: d, Len: t.hash.Len()}
+					if s.whole {
+						m.Text = string(t.words)
+					}
+					a.Events = append(a.Events, m)
 				}
 			}
 		}
