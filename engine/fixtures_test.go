@@ -18,9 +18,8 @@ import (
 	"github.com/holdfast-dev/holdfast/wire/responses"
 )
 
-// replay sends one captured request and ends its attempt without an answer: all
-// that is known of an answer is what the next request carries of it.
-func (w *world) replay(path string) *engine.Attempt {
+// captured reads a captured request.
+func (w *world) captured(path string) (engine.Codec, engine.Inbound) {
 	w.t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -58,7 +57,15 @@ func (w *world) replay(path string) *engine.Attempt {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := w.e.Begin(context.Background(), c, engine.Inbound{Principal: holdfast.Local, Path: u.Path, Header: h.Get, Body: f.Body, Request: req})
+	return c, engine.Inbound{Principal: holdfast.Local, Path: u.Path, Header: h.Get, Body: f.Body, Request: req}
+}
+
+// replay sends one captured request and ends its attempt without an answer: all
+// that is known of an answer is what the next request carries of it.
+func (w *world) replay(path string) *engine.Attempt {
+	w.t.Helper()
+	codec, in := w.captured(path)
+	a := w.e.Begin(context.Background(), codec, in)
 	if a.Boundary {
 		a.Commit(context.Background(), holdfast.TextDigest(path), false)
 	}

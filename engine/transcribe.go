@@ -35,14 +35,19 @@ func (e *Engine) passage(a *Attempt, l linked, codec Codec, in Inbound, h *histo
 		return nil
 	}
 	first := 0 // element
-	switch {
-	case !p.Whole:
+	if !p.Whole {
 		for i, start := range h.starts {
 			if start < l.next {
 				first = i
 			}
 		}
-	case h.summaryAt >= 0:
+		// What stands before the summary is no part of the epoch.
+		p.Whole = h.summaryAt >= 0 && first <= h.summaryAt+1
+	}
+	if p.Whole {
+		first = 0
+	}
+	if p.Whole && h.summaryAt >= 0 {
 		first, p.Summary, p.Model = h.summaryAt, h.summary, l.ep.model
 		p.Told = l.b.at(l.ep.row.N-1, int(^uint(0)>>1))
 	}

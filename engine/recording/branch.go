@@ -38,6 +38,7 @@ type Branch struct {
 	state          state
 	ids            ring[holdfast.EventID]
 	contents       ring[holdfast.Digest]
+	unsure         int // how many of the newest contents are an answer that no history has
 	overlays       map[holdfast.EventID]bool
 
 	lost   bool // passages are missing: only one of a whole epoch is taken
@@ -93,12 +94,13 @@ func (r *ring[T]) add(v T) {
 
 func (r *ring[T]) has(v T) bool { return r.count[v] > 0 }
 
-// newest is the value that was added last.
-func (r *ring[T]) newest() (v T, ok bool) {
-	if len(r.order) == 0 {
-		return v, false
+// newest is the value that was added last, but for n; the zero value: there is
+// none.
+func (r *ring[T]) newest(n int) (v T) {
+	if len(r.order) > n {
+		v = r.order[len(r.order)-1-n]
 	}
-	return r.order[len(r.order)-1], true
+	return v
 }
 
 // load reads what the store has of a branch.
@@ -108,7 +110,7 @@ func (r *Recorder) load(ctx context.Context, b *Branch) error {
 	}
 	b.state, b.exists = state{closed: true}, false
 	b.ids, b.contents = ring[holdfast.EventID]{}, ring[holdfast.Digest]{}
-	b.overlays = map[holdfast.EventID]bool{}
+	b.overlays, b.unsure = map[holdfast.EventID]bool{}, 0
 	c, err := r.st.ByBranch(ctx, b.key.Principal, b.key.Branch)
 	switch {
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound && err != nil:
@@ -206,15 +208,28 @@ func (b *Branch) known(items []item) int {
 }
 
 // kept is the index of the newest item that is recorded elsewhere, as the agent
-// kept it verbatim behind a summary; -1: none is.
+// kept it verbatim behind a summary; -1: none is. What agents keep reaches up to
+// the newest of all, but for an answer that they did not take up: to leave that
+// out, more than one item must be known, since what a person types may be what
+// was typed before.
 func (b *Branch) kept(items []item) int {
-	newest, ok := b.contents.newest()
 	for i, it := range slices.Backward(items) {
-		if ok && it.content == newest || it.unique && b.contents.has(it.content) {
+		if it.content == b.contents.newest(0) || it.unique && b.contents.has(it.content) {
 			return i
 		}
 	}
-	return -1
+	known := 0
+	last := -1
+	for i, it := range items {
+		if !b.contents.has(it.content) {
+			continue
+		}
+		known++
+		if it.content == b.contents.newest(b.unsure) && known > 1 {
+			last = i
+		}
+	}
+	return last
 }
 
 // begin makes the conversation of a branch, as far as there is something to

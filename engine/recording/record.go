@@ -50,7 +50,7 @@ func (r *Recorder) write(ctx context.Context, b *Branch, p *Passage, w *walker) 
 		at = b.kept(w.items)
 	}
 	kept, news := w.items[:at+1], w.items[at+1:]
-	gap := b.exists && len(news) > 0 && (b.missed && opens || at < 0 && !opens && !p.Answer)
+	gap := b.exists && len(news) > 0 && (b.missed && opens || at < 0 && !w.found && !p.Answer)
 	switch {
 	case p.Asks && at < 0:
 		return nil
@@ -78,10 +78,16 @@ func (r *Recorder) write(ctx context.Context, b *Branch, p *Passage, w *walker) 
 	for _, it := range kept {
 		b.ids.add(it.id)
 	}
+	if len(news) > 0 {
+		b.unsure = 0
+	}
 	for _, it := range news {
 		b.ids.add(it.id)
-		if !it.content.IsZero() {
-			b.contents.add(it.content)
+		if it.content.IsZero() {
+			continue
+		}
+		if b.contents.add(it.content); p.Answer {
+			b.unsure++
 		}
 	}
 	if gap {
