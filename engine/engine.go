@@ -56,6 +56,7 @@ type Store interface {
 	store.Reader
 	store.Keeper
 	store.Sweeper
+	store.Conversations
 }
 
 // Timeouts and bounds that are no configuration.
@@ -80,9 +81,8 @@ type Config struct {
 	Redact     func(string) (clean string, secrets int)
 	CopyOnFork bool
 	TTL        time.Duration // 0: capsules are kept forever
-	// Transcripts is where branches are recorded as conversations; nil: none is.
-	// Redact is required with it.
-	Transcripts store.Conversations
+	// Transcripts records branches as conversations. Redact is required with it.
+	Transcripts bool
 	Without     Ablation // for measurements
 }
 
@@ -117,8 +117,8 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 	}
 	e.rec = newRecorder(st, log, m)
 	e.content = newContent()
-	if cfg.Transcripts != nil {
-		e.scribe = recording.New(cfg.Transcripts, recording.Config{
+	if cfg.Transcripts {
+		e.scribe = recording.New(st, recording.Config{
 			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept,
 			Count: func(outcome string) { m.transcripts.WithLabelValues(outcome).Inc() },
 		}, log)

@@ -16,7 +16,7 @@ import (
 // newRecordedWorld is a world whose branches are recorded.
 func newRecordedWorld(t *testing.T) *world {
 	w := newWorld(t)
-	w.cfg.Transcripts = w.st
+	w.cfg.Transcripts = true
 	w.planOnly()
 	return w
 }
@@ -341,7 +341,7 @@ func TestRecordingThatIsSwitchedOnLaterTakesWhatTheHistoryHas(t *testing.T) {
 	w := newWorld(t)
 	w.planOnly()
 	h := w.turn(s1, []entry{user("build it")}, long("looking"), bash("c1", "ls"))
-	w.cfg.Transcripts = w.st
+	w.cfg.Transcripts = true
 	w.restart()
 	w.turn(s1, join(h, result("c1", "a b")), answer("Done."))
 	w.expectRecorded("turn\nuser build it\nassistant looking...\ncall c1 Bash {\"command\":\"ls\"}\nresult c1 a b\nassistant Done.\n")

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -142,8 +141,7 @@ func (r *Recorder) note(err error) {
 	switch {
 	case err != nil && !r.failing:
 		r.failing = true
-		r.log.Error("transcripts are not recorded, traffic goes on; free disk space or check the data directory",
-			"code", holdfast.CodeOf(err), "error", fmt.Sprint(err))
+		r.log.Error("transcripts are not recorded, traffic goes on", "code", holdfast.CodeOf(err), "error", err.Error())
 	case err == nil && r.failing:
 		r.failing = false
 		r.log.Info("transcripts are recorded again")
