@@ -30,6 +30,8 @@
 //     When the store fails, traffic goes on, recording is tried again from the
 //     whole state, and it is said once.
 //   - A session that was erased is forgotten within a second, its block with it.
+//   - Where transcripts are on, what is new of each branch goes to package
+//     recording, which nothing waits for.
 //
 // State is held per session under one mutex; sessions are independent. Idle
 // sessions leave memory after IdleTimeout and are read back when they return.

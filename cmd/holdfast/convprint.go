@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/compaction"
 	"github.com/holdfast-dev/holdfast/conversation"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
+	"github.com/holdfast-dev/holdfast/engine/recording"
 )
 
 func (a *app) conversationPrint() *cobra.Command {
@@ -322,6 +323,9 @@ func (p *printer) eventText(entry holdfast.Entry) (head, body string) {
 	case holdfast.Usage:
 		return fmt.Sprintf("usage %s: %d input, %d from cache, %d to cache, %d output", e.Purpose, e.Input, e.CacheRead, e.CacheWrite, e.Output), ""
 	case holdfast.Unknown:
+		if e.Type == recording.GapKind {
+			return "gap: something may be missing here", ""
+		}
 		return "an event that this version does not know: " + cmp.Or(e.Type, "unreadable"), ""
 	}
 	return "", ""

@@ -16,7 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/conversation"
 	"github.com/holdfast-dev/holdfast/eval"
+	"github.com/holdfast-dev/holdfast/store"
+	"github.com/holdfast-dev/holdfast/store/sqlite"
 )
 
 // asProgram makes the test binary behave as the program itself, so that a test
@@ -180,6 +184,7 @@ func killing(t *testing.T, s eval.Scenario, when func(int, string) bool) (lost [
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.toml")
 	var text strings.Builder
+	text.WriteString("[transcripts]\nenabled = true\n\n")
 	for protocol, base := range map[string]string{"anthropic": "", "gemini": "", "responses": "/v1", "chat": "/v1"} {
 		fmt.Fprintf(&text, "[[upstream]]\nname = %q\nprotocol = %q\nbase_url = %q\n\n", protocol, protocol, server.URL+base)
 	}
@@ -191,7 +196,10 @@ func killing(t *testing.T, s eval.Scenario, when func(int, string) bool) (lost [
 		args: []string{"--json", "--config", config, "--data", filepath.Join(dir, "data"), "serve", "--listen", "127.0.0.1:0"},
 	}
 	k.start()
-	defer k.kill()
+	defer func() {
+		k.kill()
+		nothingTwice(t, filepath.Join(dir, "data", "holdfast.db"))
+	}()
 	if err := s.Run(context.Background(), &http.Client{Transport: k}, "http://localhost", t.Name()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,4 +216,39 @@ func killing(t *testing.T, s eval.Scenario, when func(int, string) bool) (lost [
 		}
 	}
 	return lost, k.late + k.lateCommits()
+}
+
+// nothingTwice checks that no process has recorded again what one before it had.
+func nothingTwice(t *testing.T, path string) {
+	t.Helper()
+	st, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	list, err := st.List(context.Background(), holdfast.Local, true)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d conversations, %v", len(list), err)
+	}
+	for _, c := range list {
+		seen := map[string]bool{}
+		for row, err := range st.Events(context.Background(), holdfast.Local, c.ID, store.EventRange{Kinds: []string{conversation.KindAssistant, conversation.KindUser}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := conversation.ParseLine(row.Line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, ok := e.Event.(holdfast.UserMessage); ok && m.Synthetic {
+				continue // agents send those again behind a compaction
+			}
+			e.ID, e.At = "", time.Time{}
+			said := string(conversation.AppendLine(nil, e))
+			if seen[said] {
+				t.Errorf("recorded twice: %.200s", said)
+			}
+			seen[said] = true
+		}
+	}
 }

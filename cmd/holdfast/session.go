@@ -255,7 +255,7 @@ func (a *app) sessionRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rm ID",
 		Short: "Erase a session",
-		Long: "Erases all that is kept of a session, and ends what Holdfast adds to its requests.\n" +
+		Long: "Erases all that is kept of a session, what was recorded of it included, and ends what Holdfast adds to its requests.\n" +
 			"The agent's own history is not touched.",
 		Example:           "  holdfast session rm 0193c5d2\n  holdfast session rm last --yes",
 		Args:              arguments(1, 1, "ID"),

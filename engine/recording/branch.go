@@ -59,12 +59,13 @@ func NewBranch(k Key) *Branch {
 // concurrent use.
 func (b *Branch) Behind() bool { return b.behind.Load() }
 
-// failed notes that a passage was not written.
+// failed notes that a passage was not written. What a later one cannot mend ends
+// the recording.
 func (b *Branch) failed(err error) {
 	b.loaded = false
 	b.lost, b.missed = true, true
 	switch holdfast.CodeOf(err) {
-	case holdfast.ErrNotFound, holdfast.ErrNewer, holdfast.ErrInternal, holdfast.ErrUsage:
+	case holdfast.ErrNewer, holdfast.ErrInternal, holdfast.ErrUsage:
 		b.over = true
 	}
 	b.behind.Store(true)

@@ -58,7 +58,7 @@ func (r *Recorder) write(ctx context.Context, b *Branch, p *Passage, w *walker) 
 		news = news[:d.leading(news)]
 	case gap:
 		id := newID()
-		d.row(id, holdfast.Unknown{Type: gapKind, Raw: gapLine(id, p.At)})
+		d.row(id, holdfast.Unknown{Type: GapKind, Raw: gapLine(id, p.At)})
 	}
 	rest := news
 	if opens {

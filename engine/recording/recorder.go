@@ -108,12 +108,15 @@ func (r *Recorder) put(j job) bool {
 func (r *Recorder) run() {
 	defer close(r.finished)
 	for j := range r.queue {
-		if err := r.guarded(j); err != nil {
+		switch err := r.guarded(j); {
+		case err == nil:
+			r.note(nil)
+		case holdfast.CodeOf(err) == holdfast.ErrNotFound:
+			j.branch.over = true // it was erased
+		default:
 			j.branch.failed(err)
 			r.cfg.Count(Failed)
 			r.note(err)
-		} else {
-			r.note(nil)
 		}
 		r.mu.Lock()
 		r.queued -= j.size

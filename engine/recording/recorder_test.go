@@ -281,6 +281,9 @@ func TestWhatWasErasedIsNotBegunAgain(t *testing.T) {
 		d.r.Put(d.b, history(0, false, "u1", "a1"))
 		d.r.Put(d.b, history(0, true, "u1", "a1", "u2"))
 		d.expect()
+		if d.log.Len() > 0 {
+			t.Errorf("what a person wanted is logged:\n%s", d.log.String())
+		}
 	})
 	t.Run("a session that is gone", func(t *testing.T) {
 		d := newDesk(t)

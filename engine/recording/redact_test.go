@@ -76,16 +76,19 @@ func TestEventsAreRedacted(t *testing.T) {
 		{
 			"a message, its file's name, address and text",
 			holdfast.UserMessage{Parts: []holdfast.Part{
-				holdfast.Text("hunter2"), holdfast.Media{Type: "file", MIME: "text/plain", Name: "hunter2.txt", Data: "aHVudGVyMg=="},
+				holdfast.Text("hunter2"),
+				holdfast.Media{Type: "file", MIME: "text/plain", Name: "hunter2.txt", Data: "aHVudGVyMg=="},
 				holdfast.Media{Type: "image", URI: "https://a.example/?key=hunter2"},
 			}},
 			holdfast.UserMessage{Parts: []holdfast.Part{
-				holdfast.Text("[redacted:test]"), holdfast.Media{Type: "file", MIME: "text/plain", Name: "[redacted:test].txt", Data: "W3JlZGFjdGVkOnRlc3Rd"},
+				holdfast.Text("[redacted:test]"),
+				holdfast.Media{Type: "file", MIME: "text/plain", Name: "[redacted:test].txt", Data: "W3JlZGFjdGVkOnRlc3Rd"},
 				holdfast.Media{Type: "image", URI: "https://a.example/?key=[redacted:test]"},
 			}},
 		},
 		{
-			"an image as it is", holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Media{Type: "image", MIME: "image/png", Data: "hunter2="}}},
+			"an image as it is",
+			holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Media{Type: "image", MIME: "image/png", Data: "hunter2="}}},
 			holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Media{Type: "image", MIME: "image/png", Data: "hunter2="}}},
 		},
 		{"an answer", holdfast.AssistantMessage{Text: "hunter2"}, holdfast.AssistantMessage{Text: "[redacted:test]"}},
@@ -93,11 +96,13 @@ func TestEventsAreRedacted(t *testing.T) {
 		{"reasoning with one loses it", holdfast.Reasoning{Text: "hunter2", Opaque: state}, holdfast.Reasoning{Text: "[redacted:test]"}},
 		{"and with one in its state", holdfast.Reasoning{Text: "hm", Opaque: []byte(`{"data":"hunter2"}`)}, holdfast.Reasoning{Text: "hm"}},
 		{
-			"a call", holdfast.ToolCall{ID: "c", Name: "n", Arguments: []byte(`{"a":"hunter2"}`)},
+			"a call",
+			holdfast.ToolCall{ID: "c", Name: "n", Arguments: []byte(`{"a":"hunter2"}`)},
 			holdfast.ToolCall{ID: "c", Name: "n", Arguments: []byte(`{"a":"[redacted:test]"}`)},
 		},
 		{
-			"a result", holdfast.ToolResult{CallID: "c", IsError: true, Parts: []holdfast.Part{holdfast.Text("hunter2")}},
+			"a result",
+			holdfast.ToolResult{CallID: "c", IsError: true, Parts: []holdfast.Part{holdfast.Text("hunter2")}},
 			holdfast.ToolResult{CallID: "c", IsError: true, Parts: []holdfast.Part{holdfast.Text("[redacted:test]")}},
 		},
 	} {

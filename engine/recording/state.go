@@ -137,10 +137,10 @@ func titleOf(m holdfast.UserMessage) string {
 
 func newID() holdfast.EventID { return holdfast.EventID(uuid.Must(uuid.NewV7()).String()) }
 
-// gapKind is the kind of the event that says that something may be missing. It
+// GapKind is the kind of the event that says that something may be missing. It
 // is none of the vocabulary: no model and no projection sees it.
-const gapKind = "gap"
+const GapKind = "gap"
 
 func gapLine(id holdfast.EventID, at time.Time) []byte {
-	return fmt.Appendf(nil, `{"kind":%q,"id":%q,"at":%q}`, gapKind, id, at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano))
+	return fmt.Appendf(nil, `{"kind":%q,"id":%q,"at":%q}`, GapKind, id, at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano))
 }
