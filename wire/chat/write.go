@@ -1,0 +1,253 @@
+package chat
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/jsonwrite"
+	"github.com/holdfast-dev/holdfast/wire/internal/outgoing"
+)
+
+// WriteCall writes a call as a request that asks for a stream with its usage, in
+// the form that servers of many makers take. Equal calls give equal bytes.
+//
+// Reasoning goes back as it came: the list reasoning_details byte for byte where
+// there is one, else its text as reasoning_content, without which DeepSeek
+// refuses a history with tool calls
+// (https://api-docs.deepseek.com/guides/thinking_mode). Texts of the model come
+// before its calls, whatever their order was: a message has one place for each.
+// Results hold texts only, and no error flag; media in them, and media that the
+// protocol does not take, is told in words. The cache needs no marks on this
+// wire. It fails with the code usage when a schema is no JSON object, and with
+// the code internal when the events are no view.
+func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
+	return write(call, "max_tokens", true)
+}
+
+// WriteOpenAI writes a call as WriteCall does, in the form that OpenAI itself
+// takes: it bounds answers by max_completion_tokens, since its reasoning models
+// refuse max_tokens, and it has no place for reasoning.
+// https://platform.openai.com/docs/api-reference/chat/create
+func (Codec) WriteOpenAI(call holdfast.Call) ([]byte, error) {
+	return write(call, "max_completion_tokens", false)
+}
+
+func write(call holdfast.Call, most string, reasoning bool) ([]byte, error) {
+	if err := outgoing.CheckSchemas(call); err != nil {
+		return nil, err
+	}
+	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool {
+		return reasoning && (outgoing.IsList(r.Opaque) || r.Opaque == nil && r.Text != "")
+	})
+	if err != nil {
+		return nil, err
+	}
+	var w writer
+	w.Open('{')
+	w.Strings("model", call.Model)
+	w.Flag("stream", true)
+	w.Key("stream_options")
+	w.Raw([]byte(`{"include_usage":true}`))
+	if call.MaxOutput > 0 {
+		w.Number(most, call.MaxOutput)
+	}
+	w.Key("messages")
+	w.Open('[')
+	if call.System != "" {
+		w.Open('{')
+		w.Strings("role", "system", "content", call.System)
+		w.Close('}')
+	}
+	for _, m := range messages {
+		if m.Model {
+			w.answer(m.Events)
+			continue
+		}
+		for _, r := range m.Results {
+			w.Open('{')
+			w.Strings("role", "tool", "tool_call_id", r.CallID, "content", outgoing.Words(r.Parts))
+			w.Close('}')
+		}
+		w.user(m.Parts)
+	}
+	w.Close(']')
+	w.tools(call.Tools)
+	if call.Schema != nil {
+		w.Key("response_format")
+		w.Open('{')
+		w.Strings("type", "json_schema")
+		w.Key("json_schema")
+		w.Open('{')
+		w.Strings("name", "answer")
+		w.Key("schema")
+		w.Raw(call.Schema)
+		w.Close('}')
+		w.Close('}')
+	}
+	w.Close('}')
+	return w.Bytes(), nil
+}
+
+// writer writes one request.
+type writer struct{ jsonwrite.Writer }
+
+func (w *writer) tools(tools []holdfast.ToolDefinition) {
+	if len(tools) == 0 {
+		return
+	}
+	w.Key("tools")
+	w.Open('[')
+	for _, t := range tools {
+		w.Open('{')
+		w.Strings("type", "function")
+		w.Key("function")
+		w.Open('{')
+		w.Strings("name", t.Name, "description", t.Description)
+		w.Key("parameters")
+		w.Raw(outgoing.Parameters(t))
+		w.Close('}')
+		w.Close('}')
+	}
+	w.Close(']')
+}
+
+// answer writes a message of the model. Without a text its content is null, as
+// agents send it.
+func (w *writer) answer(events []holdfast.Event) {
+	var texts []holdfast.Part
+	var calls []holdfast.ToolCall
+	var thoughts []string
+	var details [][]byte
+	for _, e := range events {
+		switch e := e.(type) {
+		case holdfast.Reasoning:
+			if e.Opaque != nil {
+				details = append(details, e.Opaque)
+			} else {
+				thoughts = append(thoughts, e.Text)
+			}
+		case holdfast.AssistantMessage:
+			texts = append(texts, holdfast.Text(outgoing.TextOf(e)))
+		case holdfast.ToolCall:
+			calls = append(calls, e)
+		}
+	}
+	w.Open('{')
+	w.Strings("role", "assistant")
+	if w.Key("content"); len(texts) == 0 {
+		w.Raw([]byte("null"))
+	} else {
+		w.content(texts)
+	}
+	if len(details) == 1 {
+		w.Key("reasoning_details")
+		w.Raw(details[0])
+	} else if len(details) > 1 {
+		w.Key("reasoning_details")
+		w.Open('[')
+		for _, list := range details {
+			if list = inside(list); len(list) > 0 {
+				w.Raw(list)
+			}
+		}
+		w.Close(']')
+	}
+	if len(thoughts) > 0 {
+		w.Strings("reasoning_content", strings.Join(thoughts, "\n\n"))
+	}
+	if len(calls) > 0 {
+		w.Key("tool_calls")
+		w.Open('[')
+		for _, c := range calls {
+			w.Open('{')
+			w.Strings("id", c.ID, "type", "function")
+			w.Key("function")
+			w.Open('{')
+			w.Strings("name", c.Name, "arguments", arguments(c))
+			w.Close('}')
+			w.Close('}')
+		}
+		w.Close(']')
+	}
+	w.Close('}')
+}
+
+// inside is what stands between the brackets of a JSON list.
+func inside(list []byte) []byte {
+	list = bytes.TrimSpace(list)
+	return bytes.TrimSpace(list[1 : len(list)-1])
+}
+
+func arguments(c holdfast.ToolCall) string {
+	if len(c.Arguments) == 0 {
+		return "{}"
+	}
+	return string(c.Arguments)
+}
+
+func (w *writer) user(parts []holdfast.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	w.Open('{')
+	w.Strings("role", "user")
+	w.Key("content")
+	w.content(parts)
+	w.Close('}')
+}
+
+// content writes parts: one text is a string, which every server takes.
+func (w *writer) content(parts []holdfast.Part) {
+	if t, ok := parts[0].(holdfast.Text); ok && len(parts) == 1 {
+		w.Text(string(t))
+		return
+	}
+	w.Open('[')
+	for _, p := range parts {
+		w.Open('{')
+		switch p := p.(type) {
+		case holdfast.Text:
+			w.Strings("type", "text", "text", string(p))
+		case holdfast.Media:
+			w.media(p)
+		}
+		w.Close('}')
+	}
+	w.Close(']')
+}
+
+// media writes the members of a part that holds an image, audio or a file:
+// https://platform.openai.com/docs/api-reference/chat/create.
+func (w *writer) media(m holdfast.Media) {
+	object := func(kind string, members ...string) {
+		w.Strings("type", kind)
+		w.Key(kind)
+		w.Open('{')
+		w.Strings(members...)
+		w.Close('}')
+	}
+	audio, isAudio := strings.CutPrefix(m.MIME, "audio/")
+	switch {
+	case m.Type == "image" && m.Data != "":
+		object("image_url", "url", outgoing.DataURL(m))
+	case m.Type == "image" && outgoing.Web(m.URI):
+		object("image_url", "url", m.URI)
+	case isAudio && m.Data != "":
+		object("input_audio", "data", m.Data, "format", audio)
+	case m.Data != "":
+		object("file", "filename", nameOf(m), "file_data", outgoing.DataURL(m))
+	case strings.HasPrefix(m.URI, "file-"):
+		object("file", "file_id", m.URI)
+	default:
+		w.Strings("type", "text", "text", outgoing.LeftOut(m))
+	}
+}
+
+// nameOf is the name of a file, which the API asks for.
+func nameOf(m holdfast.Media) string {
+	if m.Name == "" {
+		return "file"
+	}
+	return m.Name
+}
