@@ -54,6 +54,7 @@ func (ev *event) stop() string {
 // with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep     func(tool string) bool
+	most     int // bytes of the arguments of one call that are kept
 	whole    bool
 	room     int // what is left of maxWhole
 	id, stop string
@@ -87,17 +88,17 @@ type part struct {
 // arguments are kept, up to 256 KiB each; nil keeps none. Longer arguments are
 // dropped as a whole.
 func NewStream(keep func(tool string) bool) *Stream {
-	return &Stream{keep: keep}
+	return &Stream{keep: keep, most: maxArguments}
 }
 
 // maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
 const maxWhole = 8 << 20
 
 // NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
-// together, and the arguments of all calls. Of a longer answer it keeps what
-// NewStream keeps.
+// together, and the arguments of all calls, up to 8 MiB each. Of a longer answer it
+// keeps what NewStream keeps.
 func NewWhole() *Stream {
-	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+	return &Stream{keep: func(string) bool { return true }, most: maxWhole, whole: true, room: maxWhole}
 }
 
 // holds reports whether n more bytes of a whole answer are kept.
@@ -147,7 +148,7 @@ func (s *Stream) start(ev *event) {
 	case "tool_use":
 		p.call.ID, p.call.Name = jsonscan.Text(f[2].Of(ev.data)), jsonscan.Text(f[3].Of(ev.data))
 		p.kept = s.keep != nil && s.keep(p.call.Name)
-		if input := f[4].Of(ev.data); p.kept && len(input) <= maxArguments {
+		if input := f[4].Of(ev.data); p.kept && len(input) <= s.most {
 			// What counts unless deltas follow.
 			p.call.Arguments = bytes.Clone(input)
 		}
@@ -186,7 +187,7 @@ func (s *Stream) delta(p *part, ev *event) {
 			return
 		}
 		p.args = p.join.Append(p.args, f[1].Of(ev.data))
-		if len(p.args) > maxArguments {
+		if len(p.args) > s.most {
 			p.kept, p.args, p.call.Arguments = false, nil, nil
 		}
 	}

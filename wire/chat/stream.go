@@ -70,6 +70,7 @@ func chunkAt(in []byte, at int, kind string) (c chunk, end int, err error) {
 // with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep             func(tool string) bool
+	most             int // bytes of the arguments of one call that are kept
 	whole            bool
 	room             int // what is left of maxWhole
 	thought          text
@@ -102,17 +103,17 @@ type call struct {
 // arguments are kept, up to 256 KiB each; nil keeps none. Longer arguments are
 // dropped as a whole.
 func NewStream(keep func(tool string) bool) *Stream {
-	return &Stream{keep: keep}
+	return &Stream{keep: keep, most: maxArguments}
 }
 
 // maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
 const maxWhole = 8 << 20
 
 // NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
-// together, and the arguments of all calls. Of a longer answer it keeps what
-// NewStream keeps.
+// together, and the arguments of all calls, up to 8 MiB each. Of a longer answer it
+// keeps what NewStream keeps.
 func NewWhole() *Stream {
-	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+	return &Stream{keep: func(string) bool { return true }, most: maxWhole, whole: true, room: maxWhole}
 }
 
 // holds reports whether n more bytes of a whole answer are kept.
@@ -242,7 +243,7 @@ func (s *Stream) piece(to *call, m *message, c toolCall) {
 	case !isNull(lit):
 		to.args = append(to.args, lit...)
 	}
-	if len(to.args) > maxArguments {
+	if len(to.args) > s.most {
 		to.kept, to.args = false, nil
 	}
 }

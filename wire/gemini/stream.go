@@ -108,11 +108,11 @@ func NewStream(keep func(tool string) bool) *Stream {
 const maxWhole = 8 << 20
 
 // NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
-// together, and the arguments of all calls. Of a longer answer it keeps what
-// NewStream keeps.
+// together, and the arguments of all calls, up to 8 MiB each. Of a longer answer it
+// keeps what NewStream keeps.
 func NewWhole() *Stream {
 	room := maxWhole
-	return &Stream{log: log{keep: func(string) bool { return true }, most: maxArguments, texts: true, thoughts: true, room: &room}}
+	return &Stream{log: log{keep: func(string) bool { return true }, most: maxWhole, texts: true, thoughts: true, room: &room}}
 }
 
 // Event takes the next frame.

@@ -90,6 +90,7 @@ func (ev *event) key() (k key, ok bool) {
 // with the text, unless it is whole. It is not for concurrent use.
 type Stream struct {
 	keep     func(tool string) bool
+	most     int // bytes of the arguments of one call that are kept
 	whole    bool
 	room     int // what is left of maxWhole
 	id, stop string
@@ -127,17 +128,17 @@ type text struct {
 // arguments are kept, up to 256 KiB each; nil keeps none. Longer arguments are
 // dropped as a whole.
 func NewStream(keep func(tool string) bool) *Stream {
-	return &Stream{keep: keep}
+	return &Stream{keep: keep, most: maxArguments}
 }
 
 // maxWhole bounds what is kept of one answer's texts and reasoning, in bytes.
 const maxWhole = 8 << 20
 
 // NewWhole returns a reader that also keeps texts and reasoning, up to 8 MiB
-// together, and the arguments of all calls. Of a longer answer it keeps what
-// NewStream keeps.
+// together, and the arguments of all calls, up to 8 MiB each. Of a longer answer it
+// keeps what NewStream keeps.
 func NewWhole() *Stream {
-	return &Stream{keep: func(string) bool { return true }, whole: true, room: maxWhole}
+	return &Stream{keep: func(string) bool { return true }, most: maxWhole, whole: true, room: maxWhole}
 }
 
 // holds reports whether n more bytes of a whole answer are kept.
@@ -219,7 +220,7 @@ func (s *Stream) done(events []holdfast.Event, index string) entry {
 				events[i] = holdfast.Reasoning{}
 			}
 		case holdfast.ToolCall:
-			if s.keep == nil || !s.keep(e.Name) || len(e.Arguments) > maxArguments {
+			if s.keep == nil || !s.keep(e.Name) || len(e.Arguments) > s.most {
 				e.Arguments = nil
 				events[i] = e
 			}
@@ -254,7 +255,7 @@ func (s *Stream) arguments(e *entry, lit []byte) {
 		return
 	}
 	e.args = e.join.Append(e.args, lit)
-	if len(e.args) > maxArguments {
+	if len(e.args) > s.most {
 		e.kept, e.args = false, nil
 	}
 }

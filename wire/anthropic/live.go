@@ -1,0 +1,112 @@
+package anthropic
+
+import (
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/sse"
+	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
+)
+
+// Live follows a streamed answer beside a Stream: the pieces that are shown as
+// they come, the usage, and why it failed. The zero value is ready. It is not for
+// concurrent use.
+type Live struct {
+	usage         holdfast.Usage
+	counted       bool
+	text, thought jsonscan.Joiner
+	failed        bool
+	kind, message string
+	buf           []byte
+}
+
+// Event takes the next frame and emits what it holds of the answer.
+func (l *Live) Event(e sse.Event, emit func(holdfast.Delta)) {
+	ev := parse(e)
+	var f [2]holdfast.Span
+	switch ev.kind {
+	case "message_start":
+		ev.fields(ev.message, f[:], "usage")
+		l.count(ev.data, f[0])
+	case "content_block_start":
+		ev.fields(ev.content, f[:], "text", "thinking")
+		l.say(ev.data, f, emit)
+	case "content_block_delta":
+		ev.fields(ev.delta, f[:], "text", "thinking")
+		l.say(ev.data, f, emit)
+	case "message_delta", "error":
+		// parse went through this object.
+		_, _ = jsonscan.Fields(ev.data, jsonscan.Space(ev.data, 0), f[:], "usage", "error")
+		l.count(ev.data, f[0])
+		l.fail(ev.data, f[1])
+	}
+}
+
+// Body takes an answer that was not streamed.
+func (l *Live) Body(body []byte) {
+	var f [2]holdfast.Span
+	if _, err := jsonscan.Fields(body, jsonscan.Space(body, 0), f[:], "usage", "error"); err == nil {
+		l.count(body, f[0])
+		l.fail(body, f[1])
+	}
+}
+
+// say emits the pieces of text and of thinking that an object of an event holds.
+func (l *Live) say(in []byte, pieces [2]holdfast.Span, emit func(holdfast.Delta)) {
+	l.buf = l.text.Append(l.buf[:0], pieces[0].Of(in))
+	if len(l.buf) > 0 {
+		emit(holdfast.Delta{Text: string(l.buf)})
+	}
+	l.buf = l.thought.Append(l.buf[:0], pieces[1].Of(in))
+	if len(l.buf) > 0 {
+		emit(holdfast.Delta{Text: string(l.buf), Reasoning: true})
+	}
+}
+
+// count reads a usage object. Its counts are of the whole answer so far, and
+// input_tokens leaves out what the cache gave and took:
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
+func (l *Live) count(in []byte, usage holdfast.Span) {
+	if !usage.Present() || in[usage.Start] != '{' {
+		return
+	}
+	l.counted = true
+	var f [4]holdfast.Span
+	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+	for i, to := range []*int64{&l.usage.Input, &l.usage.CacheRead, &l.usage.CacheWrite, &l.usage.Output} {
+		if f[i].Present() && !isNull(f[i].Of(in)) {
+			*to = jsonscan.Number(f[i].Of(in))
+		}
+	}
+}
+
+func (l *Live) fail(in []byte, object holdfast.Span) {
+	if !object.Present() || isNull(object.Of(in)) {
+		return
+	}
+	l.failed = true
+	var f [2]holdfast.Span
+	// What is no object leaves the spans absent.
+	_, _ = jsonscan.Fields(in, object.Start, f[:], "type", "message")
+	l.kind, l.message = jsonscan.Text(f[0].Of(in)), jsonscan.Text(f[1].Of(in))
+}
+
+// Usage is what was counted so far, without a purpose and a model; ok is false
+// when the provider told nothing.
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.usage, l.counted }
+
+// Failure is the error that the answer told of, in the provider's words; failed
+// is false when there was none.
+func (l *Live) Failure() (kind, message string, failed bool) { return l.kind, l.message, l.failed }
+
+// Finish tells why the answer that a Stream read ended:
+// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
+func (l *Live) Finish(a holdfast.Answer) holdfast.FinishReason {
+	switch {
+	case a.Stop == "refusal":
+		return holdfast.FinishRefusal
+	case !a.Complete:
+		return holdfast.FinishNone
+	case a.Stop == "max_tokens" || a.Stop == "model_context_window_exceeded":
+		return holdfast.FinishLength
+	}
+	return holdfast.FinishStop
+}

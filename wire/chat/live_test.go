@@ -1,0 +1,148 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/sse"
+)
+
+// heardLive is what a reader of a live answer learns.
+type heardLive struct {
+	Text, Reasoning string
+	Usage           *holdfast.Usage
+	Finish          holdfast.FinishReason
+	Kind, Message   string
+}
+
+func told(l *Live, a holdfast.Answer) (h heardLive) {
+	if u, ok := l.Usage(); ok {
+		h.Usage = &u
+	}
+	h.Finish = l.Finish(a)
+	h.Kind, h.Message, _ = l.Failure()
+	return h
+}
+
+// follow reads a stream of frames with this data.
+func follow(frames ...string) heardLive {
+	var l Live
+	s := NewWhole()
+	var r sse.Reader
+	var text, reasoning strings.Builder
+	for _, data := range frames {
+		r.Feed([]byte("data: "+data+"\n\n"), func(e sse.Event) {
+			s.Event(e)
+			l.Event(e, func(d holdfast.Delta) {
+				if d.Reasoning {
+					reasoning.WriteString(d.Text)
+				} else {
+					text.WriteString(d.Text)
+				}
+			})
+		})
+	}
+	h := told(&l, s.Answer())
+	h.Text, h.Reasoning = text.String(), reasoning.String()
+	return h
+}
+
+func TestLive(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		frames []string
+		want   heardLive
+	}{
+		{
+			"text and reasoning as they come, and usage in which the cached part stands apart",
+			[]string{
+				`{"choices":[{"delta":{"role":"assistant","content":"","reasoning_content":"hm"}}]}`, `{"choices":[{"delta":{"reasoning":"\ud83e"}}]}`, `{"choices":[{"delta":{"reasoning_content":"\udded"}}]}`,
+				`{"choices":[{"delta":{"content":"a "}}]}`, `{"choices":[{"delta":{"content":[{"type":"text","text":"b"}]}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`,
+				`{"choices":[],"usage":{"prompt_tokens":184704,"completion_tokens":49,"total_tokens":184753,"prompt_tokens_details":{"cached_tokens":183936}}}`, `[DONE]`,
+			},
+			heardLive{Text: "a b", Reasoning: "hm🧭", Finish: holdfast.FinishStop, Usage: &holdfast.Usage{Input: 768, CacheRead: 183_936, Output: 49}},
+		},
+		{
+			"what went into the cache stands apart too",
+			[]string{`{"choices":[{"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}}`},
+			heardLive{Finish: holdfast.FinishStop, Usage: &holdfast.Usage{Input: 10, CacheRead: 60, CacheWrite: 30, Output: 5}},
+		},
+		{
+			"DeepSeek's name for the cached part, and more of it than there is",
+			[]string{`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":5,"prompt_cache_hit_tokens":101}}`},
+			heardLive{Usage: &holdfast.Usage{CacheRead: 100, Output: 5}},
+		},
+		{
+			"reasoning that is only in the total counts as output",
+			[]string{`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":5,"total_tokens":135}}`},
+			heardLive{Usage: &holdfast.Usage{Input: 100, Output: 35}},
+		},
+		{"usage that is null", []string{`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}`}, heardLive{Finish: holdfast.FinishStop}},
+		{"an answer that the bound on tokens cut", []string{`{"choices":[{"delta":{"content":"a"},"finish_reason":"length"}]}`}, heardLive{Text: "a", Finish: holdfast.FinishLength}},
+		{
+			"a refusal in words",
+			[]string{`{"choices":[{"delta":{"refusal":"I can"}}]}`, `{"choices":[{"delta":{"refusal":"not."}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`},
+			heardLive{Text: "I cannot.", Finish: holdfast.FinishRefusal},
+		},
+		{"a filter", []string{`{"choices":[{"delta":{},"finish_reason":"content_filter"}]}`}, heardLive{Finish: holdfast.FinishRefusal}},
+		{
+			"an error in the stream",
+			[]string{`{"choices":[{"delta":{"content":"a"}}]}`, `{"error":{"code":502,"message":"Provider disconnected"}}`},
+			heardLive{Text: "a", Kind: "502", Message: "Provider disconnected"},
+		},
+		{"an error that is a text", []string{`{"error":"no memory"}`}, heardLive{Message: "no memory"}},
+		{"a stream that broke off", []string{`{"choices":[{"delta":{"content":"a"}}]}`}, heardLive{Text: "a"}},
+		{"what is no JSON says nothing", []string{`{`, `[]`, ``}, heardLive{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, follow(tt.frames...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLiveOfABody(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		want       heardLive
+	}{
+		{
+			"a message", `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`,
+			heardLive{Finish: holdfast.FinishStop, Usage: &holdfast.Usage{Input: 3, Output: 4}},
+		},
+		{"a refusal", `{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}`, heardLive{Finish: holdfast.FinishRefusal}},
+		{"an error", `{"error":{"type":"server_error","message":"no"}}`, heardLive{Kind: "server_error", Message: "no"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var l Live
+			l.Body([]byte(tt.body))
+			a, err := Codec{}.ReadWhole([]byte(tt.body))
+			if diff := cmp.Diff(tt.want, told(&l, a)); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+		})
+	}
+}
+
+// The arguments of a call of our own are needed, whatever their length.
+func TestLongArgumentsOfAWholeAnswer(t *testing.T) {
+	long := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	s := NewWhole()
+	var r sse.Reader
+	for _, data := range []string{
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write","arguments":` + strconv.Quote(long) + `}}]}}]}`, `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`,
+	} {
+		r.Feed([]byte("data: "+data+"\n\n"), s.Event)
+	}
+	for _, e := range s.Answer().Events {
+		if call, ok := e.(holdfast.ToolCall); ok && string(call.Arguments) == long {
+			return
+		}
+	}
+	t.Error("the arguments were not kept")
+}
