@@ -17,6 +17,7 @@
 //   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
 //   - store, store/sqlite: what is durable.
 //   - upstream: where calls go, and the one HTTP transport.
+//   - provider: our own model calls, what models can do and what they cost.
 //   - provider/tokens: a real tokenizer.
 //   - engine: the use cases; it owns the clock, the logger and transactions.
 //   - engine/conversations: what is done with stored conversations.

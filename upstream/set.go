@@ -49,7 +49,7 @@ func (s *Set) ForModel(p holdfast.Protocol, name func() string) (*Upstream, erro
 		if len(u.Models) > 0 && !asked {
 			asked, model = true, name()
 		}
-		if len(u.Models) == 0 || model == "" || u.serves(model) {
+		if model == "" || u.Serves(model) {
 			return u, nil
 		}
 	}
@@ -61,7 +61,11 @@ func (s *Set) ForModel(p holdfast.Protocol, name func() string) (*Upstream, erro
 		"no upstream serves the model %q over %s. Add it to the models of an [[upstream]] with protocol = %q", model, p, p)
 }
 
-func (u *Upstream) serves(model string) bool {
+// Serves reports whether the upstream takes a model.
+func (u *Upstream) Serves(model string) bool {
+	if len(u.Models) == 0 {
+		return true
+	}
 	for _, pattern := range u.Models {
 		if match(pattern, model) {
 			return true

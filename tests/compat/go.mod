@@ -1,6 +1,6 @@
 module github.com/holdfast-dev/holdfast/tests/compat
 
-go 1.26.0
+go 1.26.6
 
 replace github.com/holdfast-dev/holdfast => ../..
 

@@ -1,0 +1,173 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/upstream"
+)
+
+// Config says how a Client goes about its calls. The zero value is for a server
+// without keys.
+type Config struct {
+	// KeyName names what holds the key of the upstream, such as ANTHROPIC_API_KEY:
+	// without a key no call is made. "": the server needs none.
+	KeyName string
+	// Attempts is how often a call is sent at most; 0 stands for 5.
+	Attempts int
+	// Pause is the longest first pause between two attempts, which doubles each
+	// time; 0 stands for 2 seconds. MaxPause bounds all pauses, also those that
+	// the server asks for; 0 stands for a minute.
+	Pause, MaxPause time.Duration
+	// Retrying is told of each attempt that failed and is followed by another
+	// one after the pause; nil: nobody is.
+	Retrying func(err error, pause time.Duration)
+}
+
+// Client calls the models of one upstream. It is safe for concurrent use.
+type Client struct {
+	transport http.RoundTripper
+	up        *upstream.Upstream
+	catalogue *Catalogue
+	cfg       Config
+	protocol  protocol
+}
+
+// New makes a client. The transport stays the caller's: see
+// upstream.NewTransport.
+func New(transport http.RoundTripper, up *upstream.Upstream, catalogue *Catalogue, cfg Config) *Client {
+	if cfg.Attempts == 0 {
+		cfg.Attempts = 5
+	}
+	if cfg.Pause == 0 {
+		cfg.Pause = 2 * time.Second
+	}
+	if cfg.MaxPause == 0 {
+		cfg.MaxPause = time.Minute
+	}
+	return &Client{transport: transport, up: up, catalogue: catalogue, cfg: cfg, protocol: protocolOf(up)}
+}
+
+// Answer is what a model answered.
+type Answer struct {
+	// ID is the provider's id of the answer.
+	ID string
+	// Events are reasoning, texts and calls in order, in the form in which a
+	// conversation keeps them. The answer to a schema is in the Data of the last
+	// message, unless it is no JSON.
+	Events []holdfast.Event
+	// Usage has the model and, where a price is known, the cost; its purpose is
+	// for the caller to say. All counts are zero when the provider told none.
+	Usage holdfast.Usage
+	// Stop is the provider's stop reason, as sent.
+	Stop   string
+	Finish holdfast.FinishReason
+}
+
+// Complete reports whether the model came to its own end: the answer was neither
+// cut by a bound nor refused nor broken off.
+func (a Answer) Complete() bool { return a.Finish == holdfast.FinishStop }
+
+// Call makes one call and hands the pieces of its answer to emit as they come;
+// nil: nobody is told. A call without a bound on its answer gets the one that is
+// known for the model.
+//
+// A refusal and an answer that was cut are no errors: see Answer.Finish. With an
+// error comes what there was of the answer. Errors have the codes: config (no
+// key), usage (the provider does not take the call), not_found (no such model),
+// forbidden (the key is refused), too_large (more than the model's window), busy
+// (the provider asks to slow down), unavailable (it cannot be reached, failed, or
+// broke off), and internal (the events are no view). An error of ctx is wrapped.
+func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfast.Delta)) (Answer, error) {
+	if c.up.Key == "" && c.cfg.KeyName != "" {
+		return Answer{}, c.keyless()
+	}
+	if call.MaxOutput == 0 {
+		call.MaxOutput = c.catalogue.bound(c.up, call.Model)
+	}
+	if emit == nil {
+		emit = func(holdfast.Delta) {}
+	}
+	body, err := c.protocol.write(call)
+	if err != nil {
+		return Answer{}, err
+	}
+	for attempt := 1; ; attempt++ {
+		answer, failed := c.attempt(ctx, call, body, emit)
+		if failed == nil {
+			return c.settle(call, answer), nil
+		}
+		if ctx.Err() != nil {
+			return c.settle(call, answer), holdfast.Errorf(holdfast.ErrUnavailable, "The call to the upstream %q was given up: %w.", c.up.Name, ctx.Err())
+		}
+		pause, again := c.pause(attempt, failed)
+		if !again {
+			return c.settle(call, answer), c.explain(ctx, call.Model, failed)
+		}
+		if c.cfg.Retrying != nil {
+			c.cfg.Retrying(failed.err, pause)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return Answer{}, holdfast.Errorf(holdfast.ErrUnavailable, "The call to the upstream %q was given up: %w.", c.up.Name, ctx.Err())
+		}
+	}
+}
+
+// pause is how long to wait before the next attempt; again is false when there is
+// none.
+func (c *Client) pause(attempt int, failed *failure) (pause time.Duration, again bool) {
+	if !failed.again || attempt >= c.cfg.Attempts {
+		return 0, false
+	}
+	if failed.after > 0 {
+		return failed.after, failed.after <= c.cfg.MaxPause
+	}
+	// Between half of it and all, so that many clients do not come back at once.
+	longest := min(c.cfg.Pause<<min(attempt-1, 16), c.cfg.MaxPause)
+	return longest/2 + rand.N(longest/2+1), true
+}
+
+// settle makes the answer what a conversation keeps.
+func (c *Client) settle(call holdfast.Call, a Answer) Answer {
+	events := a.Events
+	a.Events = nil
+	last := -1
+	for _, e := range events {
+		switch e := e.(type) {
+		case holdfast.AssistantMessage:
+			e.Digest, e.Len = holdfast.Digest{}, 0
+			last = len(a.Events)
+			a.Events = append(a.Events, e)
+		case holdfast.Reasoning:
+			if e.Text != "" || e.Opaque != nil {
+				a.Events = append(a.Events, e)
+			}
+		case holdfast.ToolCall:
+			if len(e.Arguments) == 0 {
+				e.Arguments = []byte("{}")
+			}
+			a.Events = append(a.Events, e)
+		}
+	}
+	if call.Schema != nil && a.Complete() && last >= 0 {
+		m := a.Events[last].(holdfast.AssistantMessage)
+		if text := strings.TrimSpace(m.Text); json.Valid([]byte(text)) {
+			a.Events[last] = holdfast.AssistantMessage{Data: []byte(text)}
+		}
+	}
+	a.Usage.Model = call.Model
+	if m, _ := c.catalogue.Model(c.up, call.Model); m.Price != nil && a.Usage.Window() > 0 {
+		cost := m.Price.Cost(a.Usage)
+		a.Usage.Cost = &cost
+	}
+	return a
+}

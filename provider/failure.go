@@ -1,0 +1,209 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// failure is why an attempt failed.
+type failure struct {
+	err   *holdfast.Error
+	again bool          // another attempt may do better
+	after time.Duration // the pause that the server asks for; 0: none
+	model bool          // the server does not know the model
+}
+
+// keyless is the error of an upstream that has no key.
+func (c *Client) keyless() error {
+	return holdfast.Errorf(holdfast.ErrConfig, "The upstream %q has no key. Set %s, or give it api_key = \"env:NAME\" in its [[upstream]].", c.up.Name, c.cfg.KeyName)
+}
+
+func (c *Client) unreachable(err error) *failure {
+	return &failure{again: true, err: holdfast.Errorf(holdfast.ErrUnavailable,
+		"The upstream %q cannot be reached at %s: %w. Check its base_url, and that the server runs.", c.up.Name, c.up.Base.Host, err)}
+}
+
+func (c *Client) broken(err error) *failure {
+	return &failure{err: holdfast.Errorf(holdfast.ErrUnavailable, "The answer of the upstream %q broke off: %w. Try again.", c.up.Name, err)}
+}
+
+// reported is the failure that an answer itself tells of.
+func (c *Client) reported(kind, message string) *failure {
+	if kind == "" {
+		kind = "error"
+	}
+	words := kind + worded(clean(message, c.up.Key))
+	if kind == tooLongCode {
+		return &failure{err: c.tooLong(words)}
+	}
+	return &failure{err: holdfast.Errorf(holdfast.ErrUnavailable, "The upstream %q failed while it answered: %s. Try again.", c.up.Name, words)}
+}
+
+// worded puts the provider's words behind something.
+func worded(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + strings.TrimRight(message, ".")
+}
+
+// tooLongCode is OpenAI's code of a prompt that is above the window.
+const tooLongCode = "context_length_exceeded"
+
+func (c *Client) tooLong(words string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.ErrTooLarge, "The upstream %q does not take the conversation, it is too long (%s). `holdfast conversation compact` makes it shorter.", c.up.Name, words)
+}
+
+// declined is the failure that a status tells of.
+func (c *Client) declined(res *http.Response, body []byte) *failure {
+	kind, message := errorOf(body)
+	message = clean(message, c.up.Key)
+	words := worded(message)
+	f := &failure{after: retryAfter(res.Header, time.Now())}
+	fail := func(code holdfast.Code, format string, args ...any) {
+		f.err = holdfast.Errorf(code, "The upstream %q "+format, append([]any{c.up.Name}, args...)...)
+	}
+	status, lower := res.StatusCode, strings.ToLower(message)
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		// The words may hold a part of the key.
+		fail(holdfast.ErrForbidden, "refused the key (status %d). Check what %s holds, and that it may use this model.", status, c.keyName())
+	case kind == "insufficient_quota" || status == http.StatusPaymentRequired:
+		fail(holdfast.ErrForbidden, "has no credit left for this key (status %d%s). Add some, or use another upstream.", status, words)
+	case kind == "model_not_found", status == http.StatusNotFound && strings.Contains(lower, "model"), strings.Contains(lower, "not a valid model"):
+		f.model = true
+		fail(holdfast.ErrNotFound, "does not know the model (status %d%s).", status, words)
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status >= 300 && status < 400:
+		fail(holdfast.ErrConfig, "answers %d where %s calls go. Check its base_url and protocol.", status, c.up.Protocol)
+	case tooLong(status, kind, lower):
+		f.err = c.tooLong(fmt.Sprintf("status %d%s", status, words))
+	case status == http.StatusTooManyRequests:
+		f.again = true
+		wait := "a while"
+		if f.after > 0 {
+			wait = f.after.Round(time.Second).String()
+		}
+		fail(holdfast.ErrBusy, "asks to slow down (status %d%s). Wait %s and try again.", status, words, wait)
+	case status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
+		f.again = true
+		fail(holdfast.ErrUnavailable, "failed (status %d%s). Try again later.", status, words)
+	default:
+		fail(holdfast.ErrUsage, "does not take the call (status %d%s).", status, words)
+	}
+	// OpenAI and Anthropic say it outright, and their own clients listen to it.
+	switch res.Header.Get("X-Should-Retry") {
+	case "true":
+		f.again = true
+	case "false":
+		f.again = false
+	}
+	return f
+}
+
+func (c *Client) keyName() string {
+	if c.cfg.KeyName == "" {
+		return "its api_key"
+	}
+	return c.cfg.KeyName
+}
+
+// tooLong reports whether an error says that the prompt is above the window. Each
+// provider has its own words for it.
+func tooLong(status int, kind, message string) bool {
+	if status == http.StatusRequestEntityTooLarge || kind == tooLongCode {
+		return true
+	}
+	if status != http.StatusBadRequest {
+		return false
+	}
+	for _, words := range []string{
+		"prompt is too long",                   // Anthropic
+		"maximum context length",               // OpenAI, vLLM, DeepSeek, OpenRouter
+		"exceeds the maximum number of tokens", // Gemini
+		"exceeds the available context size",   // llama.cpp
+	} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// errorOf reads the error that a provider describes, in any of their forms: an
+// object in error or the text there, a message beside it, a detail. Gemini puts
+// its object into a list.
+func errorOf(body []byte) (kind, message string) {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var form struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  string          `json:"detail"`
+		Type    string          `json:"type"`
+	}
+	// What does not fit leaves its field empty.
+	_ = json.Unmarshal(body, &form)
+	var object struct {
+		Code    json.RawMessage `json:"code"`
+		Type    string          `json:"type"`
+		Status  string          `json:"status"`
+		Message string          `json:"message"`
+	}
+	var text string
+	switch {
+	case json.Unmarshal(form.Error, &text) == nil:
+		return form.Type, text
+	case len(form.Error) > 0:
+		_ = json.Unmarshal(form.Error, &object)
+		if json.Unmarshal(object.Code, &text) == nil && text != "" {
+			return text, object.Message
+		}
+		if object.Type == "" {
+			return object.Status, object.Message
+		}
+		return object.Type, object.Message
+	case form.Message != "":
+		return form.Type, form.Message
+	}
+	return form.Type, form.Detail
+}
+
+// retryAfter is the pause that an answer asks for: a number of seconds or a time
+// (RFC 9110, section 10.2.3), or OpenAI's milliseconds; 0: none.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	value := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// explain is the error that the caller gets: one of an unknown model with the
+// names that are known, also to the server.
+func (c *Client) explain(ctx context.Context, model string, f *failure) error {
+	if !f.model {
+		return f.err
+	}
+	names := c.catalogue.Names(c.up)
+	if listed, err := c.Models(ctx); err == nil {
+		for _, m := range listed {
+			names = append(names, m.Name)
+		}
+	}
+	return holdfast.Errorf(f.err.Code, "The upstream %q knows no model %q. %s", c.up.Name, model, suggest(model, names))
+}
