@@ -175,6 +175,22 @@ func TestAnswersThatAreNotWholeAreToldApart(t *testing.T) {
 	}
 }
 
+// A call that nobody can make does not stand in the conversation, and neither does
+// a usage that nobody told.
+func TestOfABrokenAnswerOnlyWhatCameIsHandedOut(t *testing.T) {
+	for _, s := range speakers {
+		call := len(s.frames) - map[holdfast.Protocol]int{holdfast.Anthropic: 4, holdfast.Chat: 4, holdfast.Responses: 2, holdfast.Gemini: 2}[s.protocol]
+		got, err := s.client(t, serve(t, breaking(s.frames[:call]...)), Config{}).Call(t.Context(), holdfast.Call{Model: "m", Events: ask("look")}, nil)
+		want := []holdfast.Event{s.reasoning, holdfast.AssistantMessage{Text: "I look: 🧭"}}
+		if diff := cmp.Diff(want, got.Events); diff != "" || holdfast.CodeOf(err) != holdfast.ErrUnavailable {
+			t.Errorf("%s: %s%v", s.protocol, diff, err)
+		}
+		if s.protocol != holdfast.Anthropic && got.Usage != (holdfast.Usage{}) {
+			t.Errorf("%s: usage %+v", s.protocol, got.Usage)
+		}
+	}
+}
+
 func TestAServerThatDoesNotStream(t *testing.T) {
 	bodies := []string{
 		`{"id":"a","type":"message","content":[{"type":"text","text":"fine"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`,

@@ -59,10 +59,11 @@ type Answer struct {
 	ID string
 	// Events are reasoning, texts and calls in order, in the form in which a
 	// conversation keeps them. The answer to a schema is in the Data of the last
-	// message, unless it is no JSON.
+	// message, unless it is no JSON. Of an answer that is not complete they are what
+	// came, without calls whose arguments did not.
 	Events []holdfast.Event
 	// Usage has the model and, where a price is known, the cost; its purpose is
-	// for the caller to say. All counts are zero when the provider told none.
+	// for the caller to say. It is zero when the provider told none.
 	Usage holdfast.Usage
 	// Stop is the provider's stop reason, as sent.
 	Stop   string
@@ -152,10 +153,13 @@ func (c *Client) settle(call holdfast.Call, a Answer) Answer {
 				a.Events = append(a.Events, e)
 			}
 		case holdfast.ToolCall:
-			if len(e.Arguments) == 0 {
+			switch {
+			case len(e.Arguments) > 0:
+				a.Events = append(a.Events, e)
+			case a.Complete():
 				e.Arguments = []byte("{}")
+				a.Events = append(a.Events, e)
 			}
-			a.Events = append(a.Events, e)
 		}
 	}
 	if call.Schema != nil && a.Complete() && last >= 0 {
@@ -164,8 +168,11 @@ func (c *Client) settle(call holdfast.Call, a Answer) Answer {
 			a.Events[last] = holdfast.AssistantMessage{Data: []byte(text)}
 		}
 	}
+	if a.Usage.Window() == 0 {
+		return a
+	}
 	a.Usage.Model = call.Model
-	if m, _ := c.catalogue.Model(c.up, call.Model); m.Price != nil && a.Usage.Window() > 0 {
+	if m, _ := c.catalogue.Model(c.up, call.Model); m.Price != nil {
 		cost := m.Price.Cost(a.Usage)
 		a.Usage.Cost = &cost
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -33,14 +35,14 @@ func (c *Client) Window(ctx context.Context, model string) int64 {
 	if m, _ := c.catalogue.Model(c.up, model); m.ContextWindow > 0 {
 		return m.ContextWindow
 	}
-	if listed, err := c.Models(ctx); err == nil {
-		for _, m := range listed {
-			if m.Name == model && m.ContextWindow > 0 {
-				return m.ContextWindow
-			}
+	listed, err := c.Models(ctx)
+	for _, m := range listed {
+		if m.Name == model && m.ContextWindow > 0 {
+			return m.ContextWindow
 		}
 	}
-	if c.up.Protocol == holdfast.Gemini {
+	var silent *silence
+	if errors.As(err, &silent) || c.up.Protocol == holdfast.Gemini {
 		return 0
 	}
 	if window := c.llamaCpp(ctx, model); window > 0 {
@@ -208,16 +210,16 @@ func (c *Client) ask(ctx context.Context, method string, to *url.URL, body []byt
 	}
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return &silence{err}
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return statusError(res.StatusCode)
+		return fmt.Errorf("status %d", res.StatusCode)
 	}
 	return json.NewDecoder(io.LimitReader(res.Body, maxAsked)).Decode(out)
 }
 
-// statusError is a status that was not 200.
-type statusError int
+// silence is why a server did not answer at all: another question is in vain.
+type silence struct{ error }
 
-func (s statusError) Error() string { return "status " + strconv.Itoa(int(s)) }
+func (s *silence) Unwrap() error { return s.error }

@@ -108,3 +108,10 @@ func TestModelsThatAServerLists(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestASilentServerIsAskedOnce(t *testing.T) {
+	srv := serve(t, hangUp)
+	if got := speakers[1].client(t, srv, Config{}).Window(t.Context(), "m"); got != 0 || len(srv.requests()) != 1 {
+		t.Errorf("%d after %d requests", got, len(srv.requests()))
+	}
+}
