@@ -30,7 +30,7 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	if err := outgoing.CheckSchemas(call); err != nil {
 		return nil, err
 	}
-	messages, err := outgoing.Messages(call.Events, signed)
+	messages, err := outgoing.Messages(call.Events, signed, false)
 	if err != nil {
 		return nil, err
 	}

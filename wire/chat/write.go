@@ -39,7 +39,7 @@ func write(call holdfast.Call, most string, reasoning bool) ([]byte, error) {
 	}
 	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool {
 		return reasoning && (outgoing.IsList(r.Opaque) || r.Opaque == nil && r.Text != "")
-	})
+	}, false)
 	if err != nil {
 		return nil, err
 	}

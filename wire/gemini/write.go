@@ -29,7 +29,7 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	if err := outgoing.CheckSchemas(call); err != nil {
 		return nil, err
 	}
-	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool { return signatureOf(r) != nil })
+	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool { return signatureOf(r) != nil }, true)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +127,10 @@ func (w *writer) tools(tools []holdfast.ToolDefinition) {
 	for _, t := range tools {
 		w.Open('{')
 		w.Strings("name", t.Name, "description", t.Description)
-		w.Key("parametersJsonSchema")
-		w.Raw(outgoing.Parameters(t))
+		if t.Schema != nil {
+			w.Key("parametersJsonSchema")
+			w.Raw(t.Schema)
+		}
 		w.Close('}')
 	}
 	w.Close(']')

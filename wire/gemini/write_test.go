@@ -48,7 +48,7 @@ func TestTheBytesOfACall(t *testing.T) {
 	body := func(result string) string {
 		return `{"systemInstruction":{"parts":[{"text":"Be brief."}]},` +
 			`"tools":[{"functionDeclarations":[{"name":"bash","description":"Runs a \"command\".","parametersJsonSchema":{"type":"object", "properties":{"command":{"type":"string"}}}},` +
-			`{"name":"now","description":"Tells the time.","parametersJsonSchema":{"type":"object","properties":{}}}]}],` +
+			`{"name":"now","description":"Tells the time."}]}],` +
 			`"contents":[` +
 			`{"role":"user","parts":[{"text":"look"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]},` +
 			`{"role":"model","parts":[{"text":"I look.","thoughtSignature":"s\/1"},{"functionCall":{"name":"bash","args":{"command": "ls",  "n":1.0}}}]},` +

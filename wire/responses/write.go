@@ -23,7 +23,7 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	if err := outgoing.CheckSchemas(call); err != nil {
 		return nil, err
 	}
-	messages, err := outgoing.Messages(call.Events, carries)
+	messages, err := outgoing.Messages(call.Events, carries, false)
 	if err != nil {
 		return nil, err
 	}

@@ -40,15 +40,16 @@ type Result struct {
 }
 
 // Messages cuts the events of a call into messages. own tells of which reasoning
-// the protocol can take back; the rest is left out. It fails with the code
-// internal where a call has no result or a result no call: what it is given must
-// be a view.
-func Messages(events []holdfast.Event, own func(holdfast.Reasoning) bool) ([]Message, error) {
+// the protocol can take back, and alone whether it takes reasoning that nothing of
+// the model follows, as an answer ends that was broken off; the rest is left out. It
+// fails with the code internal where a call has no result or a result no call: what
+// it is given must be a view.
+func Messages(events []holdfast.Event, own func(holdfast.Reasoning) bool, alone bool) ([]Message, error) {
 	results, err := pair(events)
 	if err != nil {
 		return nil, err
 	}
-	var b builder
+	b := builder{alone: alone}
 	for i, e := range events {
 		switch e := e.(type) {
 		case holdfast.UserMessage:
@@ -62,7 +63,7 @@ func Messages(events []holdfast.Event, own func(holdfast.Reasoning) bool) ([]Mes
 			}
 		case holdfast.Reasoning:
 			if own(e) {
-				b.model(e)
+				b.thoughts = append(b.thoughts, e)
 			}
 		case holdfast.ToolCall:
 			r := results[i]
@@ -79,16 +80,20 @@ func Messages(events []holdfast.Event, own func(holdfast.Reasoning) bool) ([]Mes
 
 // builder puts messages together.
 type builder struct {
+	alone    bool
 	messages []Message
-	waiting  []Result // of the calls of the last message
+	thoughts []holdfast.Event // reasoning that nothing follows yet
+	waiting  []Result         // of the calls of the last message
 }
 
-func (b *builder) model(e holdfast.Event) {
+// model adds what the model said, and the reasoning before it.
+func (b *builder) model(said ...holdfast.Event) {
 	if n := len(b.messages); n == 0 || !b.messages[n-1].Model {
 		b.messages = append(b.messages, Message{Model: true})
 	}
 	m := &b.messages[len(b.messages)-1]
-	m.Events = append(m.Events, e)
+	m.Events = append(append(m.Events, b.thoughts...), said...)
+	b.thoughts = nil
 }
 
 // user is the message of the other side that goes on.
@@ -100,8 +105,12 @@ func (b *builder) user() *Message {
 	return &b.messages[len(b.messages)-1]
 }
 
-// answer puts the results of the model's calls behind them.
+// answer ends what the model says: the results of its calls stand behind them.
 func (b *builder) answer() {
+	if b.alone && len(b.thoughts) > 0 {
+		b.model()
+	}
+	b.thoughts = nil
 	if len(b.waiting) > 0 {
 		b.messages = append(b.messages, Message{Results: b.waiting})
 		b.waiting = nil

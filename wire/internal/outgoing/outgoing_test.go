@@ -54,6 +54,15 @@ func TestMessages(t *testing.T) {
 			[]Message{{Parts: []holdfast.Part{holdfast.Text("a")}}, {Model: true, Events: []holdfast.Event{own, spoken("b")}}},
 		},
 		{
+			"reasoning that nothing follows is left out",
+			[]holdfast.Event{user("a"), own, user("b"), spoken("c"), own, call("x"), own, result("x", "X"), own},
+			[]Message{
+				{Parts: []holdfast.Part{holdfast.Text("a"), holdfast.Text("b")}},
+				{Model: true, Events: []holdfast.Event{spoken("c"), own, call("x")}},
+				{Results: []Result{answered("x", "X")}},
+			},
+		},
+		{
 			"parallel calls are one message, their results another, and the user's next words follow in it",
 			[]holdfast.Event{call("a"), call("b"), result("b", "B"), result("a", "A"), user("c")},
 			[]Message{
@@ -91,11 +100,25 @@ func TestMessages(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Messages(tt.in, func(r holdfast.Reasoning) bool { return r.Text == "own" })
+			got, err := Messages(tt.in, func(r holdfast.Reasoning) bool { return r.Text == "own" }, false)
 			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 				t.Error(diff, err)
 			}
 		})
+	}
+}
+
+func TestReasoningAloneGoesToWhoTakesIt(t *testing.T) {
+	own := holdfast.Reasoning{Text: "own"}
+	got, err := Messages([]holdfast.Event{user("a"), own, user("b"), own}, func(holdfast.Reasoning) bool { return true }, true)
+	want := []Message{
+		{Parts: []holdfast.Part{holdfast.Text("a")}},
+		{Model: true, Events: []holdfast.Event{own}},
+		{Parts: []holdfast.Part{holdfast.Text("b")}},
+		{Model: true, Events: []holdfast.Event{own}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }
 
@@ -104,7 +127,7 @@ func TestIDs(t *testing.T) {
 	got, err := Messages([]holdfast.Event{
 		call("a"), call("a"), result("a", "first"), result("a", "second"),
 		call("bash#00"), result("bash#00", "third"), call(long), result(long, "fourth"), call(""), result("", "fifth"),
-	}, nil)
+	}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +162,7 @@ func TestWhatIsNoViewIsRefused(t *testing.T) {
 		{"a call alone", []holdfast.Event{call("a"), user("b")}, "A model call holds a tool call without its result, so that no provider would take it. This is a defect of Holdfast: please report it."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Messages(tt.in, nil)
+			_, err := Messages(tt.in, nil, false)
 			if err == nil || err.Error() != tt.want || holdfast.CodeOf(err) != holdfast.ErrInternal {
 				t.Errorf("got %v", err)
 			}
@@ -152,7 +175,7 @@ func TestWhatIsNoViewIsRefused(t *testing.T) {
 func TestLawsOfMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := calltest.Views(t)
-		messages, err := Messages(events, func(holdfast.Reasoning) bool { return true })
+		messages, err := Messages(events, func(holdfast.Reasoning) bool { return true }, rapid.Bool().Draw(t, "alone"))
 		if err != nil {
 			t.Fatal(err)
 		}
