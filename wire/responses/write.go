@@ -108,14 +108,9 @@ func (w *writer) message(m outgoing.Message) {
 		case holdfast.Reasoning:
 			w.Raw(e.Opaque)
 		case holdfast.AssistantMessage:
+			// A list of output texts would need an id, which only the provider makes.
 			w.Open('{')
-			w.Strings("type", "message", "role", "assistant")
-			w.Key("content")
-			w.Open('[')
-			w.Open('{')
-			w.Strings("type", "output_text", "text", outgoing.TextOf(e))
-			w.Close('}')
-			w.Close(']')
+			w.Strings("type", "message", "role", "assistant", "content", outgoing.TextOf(e))
 			w.Close('}')
 		case holdfast.ToolCall:
 			w.call(e)

@@ -49,10 +49,10 @@ func TestTheBytesOfACall(t *testing.T) {
 		`"input":[` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]},` +
 		opaque + `,` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},` +
+		`{"type":"message","role":"assistant","content":"I look."},` +
 		`{"type":"function_call","call_id":"call_1","name":"bash","arguments":"{\"command\": \"ls\",  \"n\":1.0}"},` +
 		`{"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"none"},{"type":"input_image","image_url":"data:image/png;base64,c2hvdA=="}]},` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Nothing there."}]},` +
+		`{"type":"message","role":"assistant","content":"Nothing there."},` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"go on"}]}` +
 		`],"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object","properties":{"answer":{"type":"number"}}},"strict":false}}}`
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -78,7 +78,7 @@ func TestTheHistoryOfACall(t *testing.T) {
 				holdfast.Reasoning{Opaque: []byte(`{"type":"reasoning","content":[{"type":"reasoning_text","text":"c"}]}`)},
 				holdfast.AssistantMessage{Data: []byte(`{"a": 1}`)},
 			},
-			`[{"type":"reasoning","content":[{"type":"reasoning_text","text":"c"}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"{\"a\": 1}"}]}]`,
+			`[{"type":"reasoning","content":[{"type":"reasoning_text","text":"c"}]},{"type":"message","role":"assistant","content":"{\"a\": 1}"}]`,
 		},
 		{
 			"a call in a namespace without arguments, and a result that is one text",
