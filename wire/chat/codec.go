@@ -1,5 +1,5 @@
 // Package chat speaks Chat Completions: it reads requests, answers and streams
-// into the vocabulary and patches their bytes in place. Many servers speak it,
+// into the vocabulary, writes calls, and patches their bytes in place. Many servers speak it,
 // each a little differently; what is said here of OpenAI holds for all.
 //
 // Laws:
@@ -9,6 +9,8 @@
 //   - An answer is patched as a whole or not at all, with one exception that a
 //     stream forces: an older block is cut while it passes, before anybody can
 //     know whether the answer will succeed.
+//   - Equal calls are written as equal bytes, and what a call holds of JSON (arguments,
+//     schemas, the opaque state of reasoning) goes in byte for byte.
 //   - A text of the model that is empty or only white space is no event: agents
 //     drop it from the history, so it identifies nothing.
 //   - Only the first choice is read. An answer with more is not patched.
@@ -22,7 +24,7 @@
 //     begins with it. Such an id does not tell one place in a history from
 //     another.
 //
-// Codec is stateless; a Stream and a Patcher hold the state of one answer. No
+// Codec is stateless; a Stream, a Live and a Patcher hold the state of one answer. No
 // text of a stream is kept, it is hashed as it passes, unless NewWhole made the
 // reader. The wire format is
 // https://platform.openai.com/docs/api-reference/chat and, for streams,

@@ -1,5 +1,5 @@
 // Package gemini speaks generateContent and streamGenerateContent of the Gemini
-// API: it reads requests, answers and streams into the vocabulary and patches
+// API: it reads requests, answers and streams into the vocabulary, writes calls, and patches
 // their bytes in place.
 //
 // Laws:
@@ -12,6 +12,8 @@
 //   - Text parts of the model that follow one another are one text, thoughts
 //     between them left out: a stream cuts a text into parts anywhere, and agents
 //     join them. Thoughts in a row are one holdfast.Reasoning, before that text.
+//   - Equal calls are written as equal bytes, and what a call holds of JSON (arguments,
+//     schemas, the opaque state of reasoning) goes in byte for byte.
 //   - A text of the model that is empty or only white space is no event: agents
 //     drop it from the history, so it identifies nothing.
 //   - Only the first candidate is read. An answer with more is not patched.
@@ -36,7 +38,7 @@
 // login) are not read. Members are read in both spellings that the API takes,
 // functionCall and function_call.
 //
-// Codec is stateless; a Stream and a Patcher hold the state of one answer. No
+// Codec is stateless; a Stream, a Live and a Patcher hold the state of one answer. No
 // text of a stream is kept, it is hashed as it passes, unless NewWhole made the
 // reader. The wire format is
 // https://ai.google.dev/api/generate-content and, for parts,

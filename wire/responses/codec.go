@@ -1,5 +1,5 @@
 // Package responses speaks the Responses API: it reads requests, answers and
-// streams into the vocabulary and patches their bytes in place.
+// streams into the vocabulary, writes calls, and patches their bytes in place.
 //
 // Laws:
 //   - Reading never fails on what this version does not know: such an entry is
@@ -10,10 +10,12 @@
 //   - An answer is patched as a whole or not at all, with one exception that a
 //     stream forces: an older block is cut while it passes, before anybody can
 //     know whether the answer will succeed.
+//   - Equal calls are written as equal bytes, and what a call holds of JSON (arguments,
+//     schemas, the opaque state of reasoning) goes in byte for byte.
 //   - A text of the model that is empty or only white space is no event: agents
 //     drop it from the history, so it identifies nothing.
 //
-// Codec is stateless; a Stream and a Patcher hold the state of one answer. No
+// Codec is stateless; a Stream, a Live and a Patcher hold the state of one answer. No
 // text of a stream is kept, it is hashed as it passes, unless NewWhole made the
 // reader. The wire format is
 // https://platform.openai.com/docs/api-reference/responses and, for streams,
