@@ -1,0 +1,65 @@
+// Package query holds a conversation with a model: the turn loop.
+//
+// A turn is what a person asked, and all that the model does until it is done:
+// answers, tool calls, their results. Loop.Turn writes each of these to the
+// stream when it is there, so that a crash loses at most what is under way.
+//
+// Laws:
+//   - What a person asked is durable before the model is called.
+//   - A call that cannot fit the window is not made: the turn stops with an error
+//     that names the numbers and what helps. What stands in the stream stays.
+//   - An interruption keeps what came. Calls that were not made yet, or were
+//     broken off, get an error result, so the next turn is well-formed.
+//   - A tool that fails or hangs is told to the model, not to the person alone.
+//   - Automatic compaction runs behind a turn that completed and is durable, at
+//     most once, and whatever it meets does not harm the turn.
+//   - The capsule is harvested from the stream by the same rules as that of a
+//     proxied session: plan calls and the user's words. A revision is appended
+//     when it has changed.
+//   - The system text and the tools of a call do not depend on what is compacted.
+//
+// The package stores nothing; engine/conversations does.
+package query
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Model makes calls of one model.
+type Model interface {
+	// Call makes one call and emits pieces of its answer as they come. Where the
+	// context ends, or the answer breaks off, what came so far is returned beside
+	// the error.
+	Call(ctx context.Context, call holdfast.Call, emit func(holdfast.Delta)) (Reply, error)
+}
+
+// Reply is the answer to a call.
+type Reply struct {
+	// Events are reasoning, texts and tool calls, whole and in order. Of an answer
+	// that broke off, what was whole, and the text so far.
+	Events []holdfast.Event
+	Usage  holdfast.Usage // zero where the provider told none
+	Finish holdfast.FinishReason
+}
+
+// Tools are what a model may call.
+type Tools interface {
+	Definitions() []holdfast.ToolDefinition
+	// Run runs a call. What goes wrong is in the result; an error ends the turn,
+	// as when the person said so.
+	Run(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error)
+}
+
+// Screen is what a person sees of a turn. Its methods are called in order, by
+// one goroutine.
+type Screen interface {
+	Delta(holdfast.Delta)
+	// Said tells that an answer is whole.
+	Said(holdfast.AssistantMessage)
+	Calling(holdfast.ToolCall)
+	Called(holdfast.ToolCall, holdfast.ToolResult)
+	// Notice is a line beside the conversation.
+	Notice(text string)
+}

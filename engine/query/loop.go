@@ -1,0 +1,250 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/compaction"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
+)
+
+// Config is what does not change through a turn.
+type Config struct {
+	Model  string
+	System string
+	// MaxOutput bounds an answer in tokens; 0: the provider's own bound. It is
+	// held free in the window.
+	MaxOutput int64
+	// Window is the context window in tokens; 0: not known, then any call is made.
+	Window int64
+	// MaxCalls bounds the calls of the model in one turn.
+	MaxCalls int
+	// Estimator gives an estimator for a stream, without the overhead of the
+	// system text and the tools.
+	Estimator func(entries []holdfast.Entry) compaction.Estimator
+	// Trigger compacts at the end of a turn; nil: never.
+	Trigger *conversations.Trigger
+	// Redact takes secrets out of the user's words before the capsule keeps them.
+	Redact func(string) string
+}
+
+// Loop holds one conversation.
+type Loop struct {
+	service *conversations.Service
+	model   Model
+	tools   Tools // nil: none
+	screen  Screen
+	cfg     Config
+}
+
+// NewLoop returns a Loop. tools may be nil.
+func NewLoop(s *conversations.Service, m Model, tools Tools, screen Screen, cfg Config) *Loop {
+	return &Loop{service: s, model: m, tools: tools, screen: screen, cfg: cfg}
+}
+
+// Interrupted is wrapped by the error of a turn that a person interrupted. What
+// came is in the stream.
+var Interrupted = errors.New("interrupted")
+
+// Turn asks and lets the model work until it is done. The last answer is
+// returned. Errors of the model carry its codes; one with Interrupted says that
+// ctx ended.
+func (q *Loop) Turn(ctx context.Context, l *conversations.Loaded, asked holdfast.UserMessage) (holdfast.AssistantMessage, error) {
+	if err := q.service.Append(ctx, l, holdfast.TurnStart{}, asked); err != nil {
+		return holdfast.AssistantMessage{}, err
+	}
+	if err := q.harvest(ctx, l); err != nil {
+		return holdfast.AssistantMessage{}, err
+	}
+	answer, err := q.work(ctx, l, asked.Schema)
+	// What is in the stream is harvested however the turn ended.
+	if kept := q.harvest(context.WithoutCancel(ctx), l); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return answer, err
+	}
+	return answer, q.boundary(ctx, l)
+}
+
+// work calls the model until it wants no more tools.
+func (q *Loop) work(ctx context.Context, l *conversations.Loaded, schema []byte) (last holdfast.AssistantMessage, err error) {
+	for calls := 1; ; calls++ {
+		call := q.call(l, schema)
+		if err := q.fits(l, call); err != nil {
+			return last, err
+		}
+		reply, failed := q.model.Call(ctx, call, q.screen.Delta)
+		wanted, err := q.take(context.WithoutCancel(ctx), l, reply, &last)
+		switch {
+		case err != nil:
+			return last, err
+		case failed != nil:
+			return last, errors.Join(q.broken(ctx, l, wanted), interruption(ctx, failed))
+		case reply.Finish == holdfast.FinishRefusal:
+			return last, holdfast.Errorf(holdfast.ErrFailed, "the model declined to answer. Ask in another way, or use another model")
+		case reply.Finish == holdfast.FinishLength:
+			err := holdfast.Errorf(holdfast.ErrFailed, "the answer was cut off at its limit. Raise max_output of the model, or ask for less at once")
+			return last, errors.Join(q.broken(ctx, l, wanted), err)
+		case len(wanted) == 0:
+			return last, nil
+		case calls >= q.cfg.MaxCalls:
+			err := holdfast.Errorf(holdfast.ErrFailed, "the model was called %d times in this turn, which is the limit. Continue with another query, or raise query.max_calls", calls)
+			return last, errors.Join(q.broken(ctx, l, wanted), err)
+		}
+		if err := q.run(ctx, l, wanted); err != nil {
+			return last, err
+		}
+	}
+}
+
+// interruption words the end of a call that the person ended.
+func interruption(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return holdfast.Errorf(holdfast.ErrFailed, "the answer was %w; what came is kept", Interrupted)
+	}
+	return err
+}
+
+func (q *Loop) call(l *conversations.Loaded, schema []byte) holdfast.Call {
+	call := holdfast.Call{
+		Model: q.cfg.Model, System: q.cfg.System, Schema: schema, MaxOutput: q.cfg.MaxOutput, CacheKey: string(l.ID),
+	}
+	if q.tools != nil {
+		call.Tools = q.tools.Definitions()
+	}
+	for _, t := range conversations.View(l.Entries).Turns {
+		for _, e := range t.Entries {
+			call.Events = append(call.Events, e.Event)
+		}
+	}
+	return call
+}
+
+// fits refuses a call that cannot fit the window, even where it is smaller than
+// it seems.
+func (q *Loop) fits(l *conversations.Loaded, call holdfast.Call) error {
+	if q.cfg.Window <= 0 {
+		return nil
+	}
+	least := int64(q.estimator(l).AtLeast(l.Entries))
+	if least+call.MaxOutput <= q.cfg.Window {
+		return nil
+	}
+	return holdfast.Errorf(holdfast.ErrTooLarge,
+		"the conversation takes at least %d tokens and the answer may take %d, but the window of %s has %d. Nothing was sent. Compact it: holdfast conversation compact %s",
+		least, call.MaxOutput, q.cfg.Model, q.cfg.Window, l.ID)
+}
+
+// estimator estimates with what every call carries beside the conversation.
+func (q *Loop) estimator(l *conversations.Loaded) compaction.Estimator {
+	e := q.cfg.Estimator(l.Entries)
+	e.Overhead = q.Overhead()
+	return e
+}
+
+// Overhead is what every call carries beside the conversation.
+func (q *Loop) Overhead() []string {
+	texts := []string{q.cfg.System}
+	if q.tools != nil {
+		for _, d := range q.tools.Definitions() {
+			texts = append(texts, d.Name, d.Description, string(d.Schema))
+		}
+	}
+	return texts
+}
+
+// take writes an answer to the stream, and returns the calls in it.
+func (q *Loop) take(ctx context.Context, l *conversations.Loaded, r Reply, last *holdfast.AssistantMessage) (wanted []holdfast.ToolCall, err error) {
+	var events []holdfast.Event
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case holdfast.AssistantMessage:
+			e.Digest, e.Len = holdfast.Digest{}, 0
+			*last = e
+			events = append(events, e)
+		case holdfast.ToolCall:
+			wanted = append(wanted, e)
+			events = append(events, e)
+		case holdfast.Reasoning:
+			events = append(events, e)
+		}
+	}
+	if r.Usage != (holdfast.Usage{}) {
+		r.Usage.Purpose = holdfast.ForTurn
+		events = append(events, r.Usage)
+	}
+	if len(events) == 0 {
+		return nil, nil
+	}
+	if err := q.service.Append(ctx, l, events...); err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if m, ok := e.(holdfast.AssistantMessage); ok {
+			q.screen.Said(m)
+		}
+	}
+	return wanted, nil
+}
+
+// run runs calls one by one, and writes each result when it is there.
+func (q *Loop) run(ctx context.Context, l *conversations.Loaded, wanted []holdfast.ToolCall) error {
+	for i, call := range wanted {
+		q.screen.Calling(call)
+		result, err := holdfast.ToolResult{}, error(nil)
+		if q.tools == nil {
+			result = failed(call, "there are no tools in this conversation")
+		} else {
+			result, err = q.tools.Run(ctx, call)
+		}
+		if err != nil {
+			return errors.Join(q.broken(ctx, l, wanted[i:]), interruption(ctx, err))
+		}
+		result.CallID = call.ID
+		if err := q.service.Append(context.WithoutCancel(ctx), l, result); err != nil {
+			return err
+		}
+		q.screen.Called(call, result)
+	}
+	return nil
+}
+
+// failed is the result of a call that went wrong.
+func failed(call holdfast.ToolCall, why string) holdfast.ToolResult {
+	return holdfast.ToolResult{CallID: call.ID, IsError: true, Parts: []holdfast.Part{holdfast.Text(why)}}
+}
+
+// broken answers calls that are not made any more.
+func (q *Loop) broken(ctx context.Context, l *conversations.Loaded, calls []holdfast.ToolCall) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	events := make([]holdfast.Event, len(calls))
+	for i, c := range calls {
+		events[i] = failed(c, "not run: the turn ended before")
+	}
+	return q.service.Append(context.WithoutCancel(ctx), l, events...)
+}
+
+// boundary lets automatic compaction look at a turn that is durable.
+func (q *Loop) boundary(ctx context.Context, l *conversations.Loaded) error {
+	if q.cfg.Trigger == nil {
+		return nil
+	}
+	fired, err := q.service.Boundary(ctx, l, q.cfg.Trigger)
+	switch {
+	case err != nil:
+		q.screen.Notice("automatic compaction was not written: " + err.Error())
+	case fired.Failure != nil:
+		q.screen.Notice("automatic compaction failed, the conversation stays as it is: " + fired.Failure.Error())
+	case fired.Fire != nil:
+		q.screen.Notice(fmt.Sprintf("compacted %s: ~%d -> ~%d tokens (window %d)", fired.Fire.Range, fired.Estimate, fired.After, fired.Window))
+	}
+	if fired.Notice != "" {
+		q.screen.Notice(fired.Notice)
+	}
+	return nil
+}
