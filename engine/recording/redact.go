@@ -20,6 +20,12 @@ func (r redactor) clean(s string) string {
 	return s
 }
 
+// Redacted is an event without secrets. text takes them out of one text and says
+// how many it found.
+func Redacted(e holdfast.Event, text func(string) (clean string, secrets int)) holdfast.Event {
+	return redactor{text}.event(e)
+}
+
 // event is the event without secrets.
 func (r redactor) event(e holdfast.Event) holdfast.Event {
 	switch e := e.(type) {
