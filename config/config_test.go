@@ -81,8 +81,38 @@ reasoning = "keep"
 tool_calls = "strip-responses"
 summary = { instructions = "Briefly.", context = "Go", model = "mini" }
 
+[query]
+model = "claude-sonnet-4-5"
+system = "Be \"brief\".\nUse tools."
+max_calls = 7
+titles = true
+title_model = "claude-haiku-4-5"
+tool_timeout = "2m30s"
+max_result = "64KiB"
+
+[tools]
+allow = ["fs_read", "git_*"]
+deny = ["git_push", "*_rm"]
+files = false
+
+[mcp.git_1]
+enabled = false
+command = "git-server"
+args = ["--repo", "", "a b"]
+
+[mcp.git_1.env]
+GIT_TOKEN = "env:GH_TOKEN"
+LEVEL = "file:/not/a/reference"
+
+[mcp.web-search]
+url = "https://search.example/mcp?mode=all"
+headers = { Authorization = "env:SEARCH_AUTH", X-Key = "file:/etc/key", "x.mode" = "read only" }
+
 [models.m-1]
+upstream = "local.llm_1"
 context_window = 200_000
+max_output = 8_000
+price = { input = 3, output = 15.5, cache_read = 0.000001, cache_write = 0 }
 
 [models."gpt-4.1"]
 context_window = 1_047_576
@@ -147,7 +177,28 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 				},
 			},
 		},
-		Models: map[string]Model{"m-1": {ContextWindow: 200_000}, "gpt-4.1": {ContextWindow: 1_047_576}},
+		Query: Query{
+			Model: "claude-sonnet-4-5", System: "Be \"brief\".\nUse tools.", MaxCalls: 7, Titles: true, TitleModel: "claude-haiku-4-5",
+			ToolTimeout: 150 * time.Second, MaxResult: 65536,
+		},
+		Tools: Tools{Allow: []string{"fs_read", "git_*"}, Deny: []string{"git_push", "*_rm"}},
+		MCP: map[string]MCPServer{
+			"git_1": {
+				Command: "git-server", Args: []string{"--repo", "", "a b"},
+				Env: map[string]string{"GIT_TOKEN": "env:GH_TOKEN", "LEVEL": "file:/not/a/reference"},
+			},
+			"web-search": {
+				Enabled: true, URL: mustURL(t, "https://search.example/mcp?mode=all"),
+				Headers: map[string]string{"Authorization": "env:SEARCH_AUTH", "X-Key": "file:/etc/key", "x.mode": "read only"},
+			},
+		},
+		Models: map[string]Model{
+			"m-1": {
+				Upstream: "local.llm_1", ContextWindow: 200_000, MaxOutput: 8000,
+				Price: &Price{Input: 3_000_000, Output: 15_500_000, CacheRead: 1, CacheWrite: 0},
+			},
+			"gpt-4.1": {ContextWindow: 1_047_576},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -178,6 +229,8 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
 		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: builtIn}},
+		Query:      Query{MaxCalls: 50, Titles: true, ToolTimeout: 60 * time.Second, MaxResult: 30_000},
+		Tools:      Tools{Allow: []string{"fs_*", "update_plan"}, Files: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -305,7 +358,13 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 		"compaction_continuity.enabled = false",
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",
-		"models.m.context_window = 1", "models.m.context_window = 100000000",
+		"models.m.context_window = 1", "models.m.context_window = 100000000", "models.m.max_output = 1", "models.m.max_output = 100000000",
+		"models.m = {context_window = 2, max_output = 1}",
+		"models.m.price = {input = 0, output = 0.000001}", "models.m.price = {input = 1000000, output = 1e6}",
+		"query.max_calls = 1", "query.max_calls = 1000", "query.tool_timeout = \"1s\"", "query.tool_timeout = \"60m\"",
+		"query.max_result = 1000", "query.max_result = \"10MB\"", "query = {model = \"\", system = \"\", title_model = \"\"}",
+		"tools = {allow = [], deny = []}",
+		"mcp.a.command = \"x\"", "mcp.a23456789-123456789_123456789012.url = \"http://[::1]:80\"",
 	} {
 		if _, err := parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -10,15 +10,15 @@
 //     where no layer has one.
 //   - Every key has a consumer, and a value that could have no effect is
 //     refused: a setting is in force, overruled by a later layer, or an error,
-//     never ignored. Only [conversation.compaction.auto] may stand prepared
-//     while it is off: a conversation switches it on for itself.
+//     never ignored. Only [conversation.compaction.auto], which a conversation
+//     switches on for itself, and a server of [mcp] may stand prepared while off.
 //   - An error names the layer, in a file the line, and the key, and says what to
 //     write instead; an unknown key also shows its line and the nearest known
 //     key. One table, keys, is the source of those texts and of the schema.
 //   - Secrets never stand in a layer. A credential is a reference, and no
 //     error repeats a value that may be one.
-//   - What may spend money or send data elsewhere (the table guarded) is refused
-//     in the file of a workspace, which may come from others, until a person has
+//   - What decides what is run, or may spend money or send data elsewhere (the
+//     table guarded) is refused in the file of a workspace, which may come from others, until a person has
 //     trusted its very bytes, and in a conversation always: it can be imported.
 //
 // The room is a large one because each key needs five things here: a type, a
@@ -44,6 +44,11 @@ type Config struct {
 	Continuity  Continuity
 	Transcripts Transcripts
 	Compaction  Compaction
+	Query       Query
+	Tools       Tools
+	// MCP are the servers of the Model Context Protocol by their names, 1 to 32
+	// characters of a-z, 0-9, dash and underscore; nil for none.
+	MCP map[string]MCPServer
 	// Models are what is told of models, by the name that requests use; nil
 	// where nothing is told.
 	Models map[string]Model
@@ -102,14 +107,9 @@ type Preserve struct {
 
 // Transcripts is the section transcripts.
 type Transcripts struct {
-	// Enabled keeps what passes through the proxy, as conversations.
+	// Enabled keeps what passes through the proxy, as conversations; false
+	// without Continuity.
 	Enabled bool
-}
-
-// Model is an entry of the section models.
-type Model struct {
-	// ContextWindow is in tokens, 1 to 100,000,000.
-	ContextWindow int
 }
 
 // Default is what is built in: the four public providers, no transcripts.
@@ -135,6 +135,8 @@ func Default() Config {
 			Estimator: EstimateCalibrated,
 			Auto:      Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: mechanical()},
 		},
+		Query: Query{MaxCalls: 50, Titles: true, ToolTimeout: time.Minute, MaxResult: 30_000},
+		Tools: Tools{Allow: []string{"fs_*", "update_plan"}, Files: true},
 	}
 }
 

@@ -27,16 +27,42 @@ type kind struct {
 }
 
 var (
-	boolean  = kind{"true or false", jsonschema.Schema{Type: "boolean"}}
-	size     = kind{`a size such as "64MiB", "64MB" or a number of bytes`, jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: `^[0-9]+( ?([KMG]i?)?B)?$`}}
-	duration = kind{`a text such as "720h" or "90m"`, jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(h|ms|m|s|us|ns))+$`}}
-	bound    = kind{
+	boolean = kind{"true or false", jsonschema.Schema{Type: "boolean"}}
+	size    = kind{`a size such as "64MiB", "64MB" or a number of bytes`, jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: `^[0-9]+( ?([KMG]i?)?B)?$`}}
+	bound   = kind{
 		`a number of turns, a time such as "5h", a position such as "@3", or "last-compaction"`,
 		jsonschema.Schema{Types: []string{"integer", "string"}, Minimum: new(0.0), Maximum: new(float64(maxTurns))},
 	}
 	table = kind{value: jsonschema.Schema{Type: "object"}}
 	list  = kind{value: jsonschema.Schema{Type: "array"}}
+	price = number("3.5", jsonschema.Schema{Minimum: new(0.0), Maximum: new(float64(maxPrice))})
 )
+
+// named is a table whose keys are names that a person chooses.
+func named(pattern *regexp.Regexp) kind {
+	return kind{value: jsonschema.Schema{Type: "object", PropertyNames: &jsonschema.Schema{Pattern: pattern.String()}}}
+}
+
+func duration(examples string) kind {
+	return kind{"a text such as " + examples, jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(h|ms|m|s|us|ns))+$`}}
+}
+
+// texts is a list of texts of at least some characters.
+func texts(example string, least int) kind {
+	return kind{
+		fmt.Sprintf("a list of texts such as [%q]", example),
+		jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string", MinLength: &least}},
+	}
+}
+
+// notEmpty is a list that has at least one element.
+func (k kind) notEmpty() kind {
+	k.value.MinItems = new(1)
+	return k
+}
+
+// anyText is a text that may be empty.
+func anyText(form string) kind { return kind{form, jsonschema.Schema{Type: "string"}} }
 
 func text(example, pattern string) kind {
 	return kind{fmt.Sprintf("a text such as %q", example), jsonschema.Schema{Type: "string", MinLength: new(1), Pattern: pattern}}
@@ -67,11 +93,16 @@ func choice[T ~string](values ...T) kind {
 	return kind{form, jsonschema.Schema{Type: "string", Enum: enum}}
 }
 
-// guarded are the tables and lists, some of them only reserved, that decide what
-// is spent and where data goes.
-var guarded = []string{"upstream", "mcp", "extractor", "policies", "budgets", "transcripts", "principals"}
+// guarded are the keys, some of them only reserved, that with all below them
+// decide what is run, what is spent and where data goes. Tools are among them as
+// a whole: a list takes the place of the one before, so that even one of what is
+// denied could allow something.
+var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "extractor", "policies", "budgets", "transcripts", "principals"}
 
-func isGuarded(name string) bool { return slices.Contains(guarded, name) }
+// isGuarded takes the name of a key in keys.
+func isGuarded(name string) bool {
+	return slices.ContainsFunc(guarded, func(g string) bool { return name == g || strings.HasPrefix(name, g+".") })
+}
 
 // allKeys is every key that there is, in the order of a file. Errors, hints, the
 // variables of the environment and the schema come from it.
@@ -82,7 +113,7 @@ var allKeys = slices.Concat(
 		{name: "upstream.protocol", kind: choice(holdfast.Anthropic, holdfast.Chat, holdfast.Responses, holdfast.Gemini), about: "What clients and provider speak.", required: true},
 		{name: "upstream.base_url", kind: text("https://api.anthropic.com", "^https?://"), about: "What the provider's own SDK takes as its base URL.", required: true},
 		{name: "upstream.api_key", kind: kind{`"env:NAME" or "file:/PATH"`, jsonschema.Schema{Type: "string", Pattern: "^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$"}}, about: "Where the credential is. Not given: the client's own is forwarded."},
-		{name: "upstream.models", kind: kind{`a list of texts such as ["claude-*"]`, jsonschema.Schema{Type: "array", MinItems: new(1), Items: &jsonschema.Schema{Type: "string", MinLength: new(1)}}}, about: "Patterns of the models that go there; * stands for any text. The first match in order wins; none given: all of its protocol."},
+		{name: "upstream.models", kind: texts("claude-*", 1).notEmpty(), about: "Patterns of the models that go there; * stands for any text. The first match in order wins; none given: all of its protocol."},
 		{name: "limits", kind: table, about: "What protects the machine."},
 		{name: "limits.body", kind: size, about: "The largest request body, 64KiB to 2GiB; above: 413."},
 		{name: "limits.in_flight", kind: size, about: "The bodies of all requests that are held at once, from the body limit to 64GiB; above: 429."},
@@ -90,7 +121,7 @@ var allKeys = slices.Concat(
 		{name: "compaction_continuity.enabled", kind: boolean, about: "Off: requests pass as they are."},
 		{name: "compaction_continuity.max_capsule_tokens", kind: whole(2500, 200, 20000), about: "The size of the record that a model receives."},
 		{name: "compaction_continuity.user_words_tokens", kind: whole(1000, 50, 20000), about: "The share of the user's own words in it, at most max_capsule_tokens."},
-		{name: "compaction_continuity.ttl", kind: duration, about: "How long a session is kept after its last use, 1h to 87600h."},
+		{name: "compaction_continuity.ttl", kind: duration(`"720h" or "90m"`), about: "How long a session is kept after its last use, 1h to 87600h."},
 		{name: "compaction_continuity.fork", kind: choice(ForkCopy, ForkEmpty), about: "What a fork starts with: the plan as it was, or nothing."},
 		{name: "compaction_continuity.preserve", kind: table, about: "What is kept."},
 		{name: "compaction_continuity.preserve.plan", kind: boolean, about: "The plan and its progress."},
@@ -115,9 +146,38 @@ var allKeys = slices.Concat(
 	},
 	policyKeys(autoKey+".rule"),
 	[]key{
+		{name: "query", kind: table, about: "Conversations of holdfast query with a model."},
+		{name: "query.model", kind: anyText(`a text such as "claude-sonnet-4-5"`), about: "The model; \"\": none is set."},
+		{name: "query.system", kind: anyText(`a text such as "Be brief."`), about: "The system text; \"\": none."},
+		{name: "query.max_calls", kind: whole(50, 1, 1000), about: "How often the model may be called in one turn."},
+		{name: "query.titles", kind: boolean, about: "Let a model give conversations their titles, in the background."},
+		{name: "query.title_model", kind: anyText(`a text such as "claude-haiku-4-5"`), about: "The model that does so, a small one; \"\": that of the conversation."},
+		{name: "query.tool_timeout", kind: duration(`"60s" or "5m"`), about: "How long one call of a tool may take, 1s to 1h."},
+		{name: "query.max_result", kind: size, about: "What the result of a tool may take of a request, 1KB to 10MB."},
+		{name: "tools", kind: table, about: "Which tools a model may call."},
+		{name: "tools.allow", kind: texts("fs_*", 1), about: "Patterns of the tools that may be run; * stands for any text. None: no tool."},
+		{name: "tools.deny", kind: texts("fs_*", 1), about: "Patterns of the tools that may not, whatever allow says."},
+		{name: "tools.files", kind: boolean, about: "The built-in tools, which read files."},
+		{name: "mcp", kind: named(serverName), about: "Servers of the Model Context Protocol, whose tools a model may call."},
+		{name: "mcp.*", kind: table, about: "A server, by a name of 1 to 32 of a-z, 0-9, dash and underscore. Either command or url."},
+		{name: "mcp.*.enabled", kind: boolean, about: "Off: it is neither started nor called."},
+		{name: "mcp.*.command", kind: text("npx", ""), about: "The program that is the server."},
+		{name: "mcp.*.args", kind: texts("--verbose", 0), about: "Its arguments."},
+		{name: "mcp.*.env", kind: named(envName), about: "Variables for it."},
+		{name: "mcp.*.env.*", kind: anyText(`a text, or "env:NAME" to pass a variable on`), about: "The value, or env:NAME to pass a variable on. A credential is always passed on."},
+		{name: "mcp.*.url", kind: text("https://mcp.example/mcp", "^https?://"), about: "Where the server is called."},
+		{name: "mcp.*.headers", kind: named(headerName), about: "Headers of each request to it."},
+		{name: "mcp.*.headers.*", kind: text("read-only", ""), about: "The value, or where it is: env:NAME or file:/PATH. A credential is always a reference."},
 		{name: "models", kind: table, about: "What is told of models."},
 		{name: "models.*", kind: table, about: "A model, by the name that requests use."},
+		{name: "models.*.upstream", kind: text("anthropic", upstreamName.String()), about: "The upstream that serves it, by its name. Not given: the first that takes it."},
 		{name: "models.*.context_window", kind: whole(200000, 1, 100_000_000), about: "Its context window in tokens."},
+		{name: "models.*.max_output", kind: whole(8192, 1, 100_000_000), about: "The most tokens of one answer; below context_window."},
+		{name: "models.*.price", kind: table, about: "What it costs, in US dollars for a million tokens."},
+		{name: "models.*.price.input", kind: price, about: "Of what it is sent."},
+		{name: "models.*.price.output", kind: price, about: "Of what it answers."},
+		{name: "models.*.price.cache_read", kind: price, about: "Of what it is sent and had cached. Not given: that of input."},
+		{name: "models.*.price.cache_write", kind: price, about: "Of what it is sent and caches. Not given: that of input."},
 	},
 )
 
@@ -177,13 +237,16 @@ func dotted(parts []string) string {
 	return name
 }
 
+// keyParts are the parts of a key that reader.places has.
+var keyParts = regexp.MustCompile(`"(?:\\.|[^"\\])*"|[^."]+`)
+
 // knownKey is the name in keys of a key that reader.places has.
 func knownKey(name string) string {
-	name = plainKey(name)
-	if i := strings.LastIndexByte(name, '.'); i > 0 && strings.HasPrefix(name, "models.") {
-		name = "models.*" + name[i:]
+	parts := keyParts.FindAllString(name, -1)
+	for i := range parts {
+		parts[i], _, _ = strings.Cut(parts[i], "[") // the position in a list
 	}
-	return name
+	return general(parts)
 }
 
 // join puts a part behind a dotted key.
@@ -215,23 +278,19 @@ func hint(parts []string) string {
 		n++
 	}
 	table, name := general(parts[:n-1]), parts[n-1]
-	best, bestDistance := "", len(name)/3+1
 	var elsewhere string
 	var here []string
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		i := strings.LastIndexByte(k, '.')
 		known := k[i+1:]
-		if k[:max(i, 0)] != table {
-			if known == name && elsewhere == "" {
-				elsewhere = k
-			}
-			continue
-		}
-		here = append(here, known)
-		if d := distance(known, name); d <= bestDistance {
-			best, bestDistance = known, d-1
+		switch {
+		case k[:max(i, 0)] == table:
+			here = append(here, known)
+		case known == name && elsewhere == "":
+			elsewhere = strings.ReplaceAll(k, "*", "NAME")
 		}
 	}
+	best := nearest(name, here)
 	switch {
 	case best != "":
 		return fmt.Sprintf("Did you mean %q?", best)
@@ -241,6 +300,18 @@ func hint(parts []string) string {
 		return "Remove it."
 	}
 	return "Known here are " + strings.Join(here, ", ") + "."
+}
+
+// nearest is that of some names which a wrong one was most likely meant to be; ""
+// for none.
+func nearest(name string, known []string) string {
+	best, bestDistance := "", len(name)/3+1
+	for _, k := range known {
+		if d := distance(k, name); d <= bestDistance {
+			best, bestDistance = k, d-1
+		}
+	}
+	return best
 }
 
 // distance is how many characters must be put in, left out or replaced to make

@@ -185,7 +185,7 @@ const variablePrefix = "HOLDFAST_"
 var foreign = regexp.MustCompile(`^HOLDFAST_(AGENTS_CACHE|TEST_.*|SERVICE_(HOST|PORT.*)|PORT(_.*)?)$`)
 
 // variables are the keys by the variable that sets them. Elements of lists, and
-// models, have none: their list or table has.
+// what stands below a name, have none: their list or table has.
 var variables = func() map[string]string {
 	m := map[string]string{}
 	for _, k := range allKeys {
@@ -232,15 +232,13 @@ func environmentLayers(environ Environ) ([]Layer, error) {
 }
 
 func variableHint(name string) string {
-	name = strings.TrimPrefix(name, variablePrefix)
-	best, bestDistance := "", len(name)/3+1
-	for _, known := range sortedKeys(variables) {
-		if d := distance(strings.TrimPrefix(known, variablePrefix), name); d <= bestDistance {
-			best, bestDistance = known, d-1
-		}
+	var known []string
+	for _, v := range sortedKeys(variables) {
+		known = append(known, strings.TrimPrefix(v, variablePrefix))
 	}
+	best := nearest(strings.TrimPrefix(name, variablePrefix), known)
 	if best == "" {
 		return "Variables are named like keys, as HOLDFAST_LIMITS_BODY is for limits.body. See holdfast config schema"
 	}
-	return "Did you mean " + best + "?"
+	return "Did you mean " + variablePrefix + best + "?"
 }

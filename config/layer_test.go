@@ -38,7 +38,7 @@ func TestLayersAreMergedKeyByKey(t *testing.T) {
 	)
 	want := Default()
 	want.Limits = Limits{Body: 512 << 10, InFlight: 2 << 20}
-	want.Models = map[string]Model{"a": {1}, "b": {3}, "c": {4}}
+	want.Models = map[string]Model{"a": {ContextWindow: 1}, "b": {ContextWindow: 3}, "c": {ContextWindow: 4}}
 	want.Compaction.Auto.Rule.KeepFirst = Bound{Kind: BoundPosition, N: 7}
 	want.Compaction.Auto.Rule.Summary = &SummaryRule{Model: "m", Context: "c"}
 	if diff := cmp.Diff(want, m.Config); diff != "" {
@@ -196,7 +196,7 @@ func TestSetTakesATOMLValueOrElseAText(t *testing.T) {
 		{[]string{"transcripts.enabled=true"}, func(c *Config) { c.Transcripts.Enabled = true }},
 		{[]string{"compaction_continuity.fork=empty"}, func(c *Config) { c.Continuity.Fork = ForkEmpty }},
 		{[]string{`compaction_continuity.fork='empty' # a TOML value`}, func(c *Config) { c.Continuity.Fork = ForkEmpty }},
-		{[]string{`models."a=b.c".context_window=5`}, func(c *Config) { c.Models = map[string]Model{"a=b.c": {5}} }},
+		{[]string{`models."a=b.c".context_window=5`}, func(c *Config) { c.Models = map[string]Model{"a=b.c": {ContextWindow: 5}} }},
 		{[]string{"conversation.compaction.auto.rule.keep_last=5h"}, func(c *Config) { c.Compaction.Auto.Rule.KeepLast = Bound{Kind: BoundAge, Age: 5 * 3600e9} }},
 		{[]string{`conversation.compaction.auto.rule.summary.context=a "quoted" \ text = 1`}, func(c *Config) {
 			c.Compaction.Auto.Rule.Summary = &SummaryRule{Context: `a "quoted" \ text = 1`}
@@ -279,7 +279,7 @@ func TestVariablesSetKeys(t *testing.T) {
 	want := Default()
 	want.Limits = Limits{2 << 20, 9 << 20}
 	want.Continuity.Preserve.UserWords = false
-	want.Models = map[string]Model{"gpt-4.1": {7}}
+	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
 	want.Compaction.Rules = []Rule{{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: KeepTools, Summary: &SummaryRule{}}}
 	if diff := cmp.Diff(want, m.Config); diff != "" {
 		t.Error(diff)
@@ -321,7 +321,7 @@ func TestAConversationGivesAJSONObject(t *testing.T) {
 	}
 	want := Default()
 	want.Limits.Body = 1 << 20
-	want.Models = map[string]Model{"gpt-4.1": {7}}
+	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
 	want.Compaction.Auto.TriggerRatio = 0.5
 	want.Compaction.Rules = []Rule{
 		{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: KeepTools, Summary: &SummaryRule{}},
@@ -348,7 +348,7 @@ func TestErrorsOfAConversation(t *testing.T) {
 		`{"limits":{"body":1}}`:                  "conversation: limits.body must be from 64KiB to 2GiB",
 		`{"upstream":[]}`:                        "conversation: upstream" + guarded,
 		`{"upstream":[` + jsonUp + `]}`:          "conversation: upstream" + guarded,
-		`{"transcripts":{"enabled":true}}`:       "conversation: transcripts" + guarded,
+		`{"transcripts":{"enabled":true}}`:       "conversation: transcripts.enabled" + guarded,
 		`{"transcripts":{"enabled":"true"}}`:     "conversation: transcripts.enabled must be true or false",
 		`{"models":{"a":{"context_window":[]}}}`: "conversation: models.a.context_window must be a whole number such as 200000",
 	} {

@@ -57,9 +57,22 @@ type file struct {
 			} `toml:"auto"`
 		} `toml:"compaction"`
 	} `toml:"conversation"`
-	Models map[string]struct {
-		ContextWindow *int `toml:"context_window"`
-	} `toml:"models"`
+	Query struct {
+		Model       *string `toml:"model"`
+		System      *string `toml:"system"`
+		MaxCalls    *int    `toml:"max_calls"`
+		Titles      *bool   `toml:"titles"`
+		TitleModel  *string `toml:"title_model"`
+		ToolTimeout *string `toml:"tool_timeout"`
+		MaxResult   any     `toml:"max_result"`
+	} `toml:"query"`
+	Tools struct {
+		Allow []string `toml:"allow"`
+		Deny  []string `toml:"deny"`
+		Files *bool    `toml:"files"`
+	} `toml:"tools"`
+	MCP    map[string]serverFile `toml:"mcp"`
+	Models map[string]modelFile  `toml:"models"`
 }
 
 // Merged is a configuration that knows where each key was set.
@@ -123,12 +136,16 @@ func (r *reader) layer(i int, f *file) error {
 	rules := &f.Conversation.Compaction.Rules
 	before := *rules
 	*rules = nil
+	// The decoder replaces an entry that is written in one line as a whole.
+	models, servers := f.Models, f.MCP
+	f.Models, f.MCP = nil, nil
 	if err := toml.NewDecoder(bytes.NewReader(l.data)).DisallowUnknownFields().Decode(f); err != nil {
 		return r.mismatch(number, found, err)
 	}
-	for _, key := range guarded {
-		if at, ok := own[key]; ok && l.refusal != "" {
-			return r.fail(at, "%s %s", key, l.refusal)
+	f.Models, f.MCP = over(models, f.Models, modelFile.over), over(servers, f.MCP, serverFile.over)
+	for _, key := range sortedKeys(own) {
+		if known := knownKey(key); l.refusal != "" && isGuarded(known) && keys[known].value.Type != "object" {
+			return r.fail(own[key], "%s %s", plainKey(key), l.refusal)
 		}
 	}
 	if err := r.list(own, "upstream", len(f.Upstream)); err != nil {
@@ -137,8 +154,10 @@ func (r *reader) layer(i int, f *file) error {
 	if err := r.list(own, rulesKey, len(*rules)); err != nil {
 		return err
 	}
-	if own["upstream"].line > 0 {
-		r.drop("upstream[")
+	for key := range own {
+		if key != rulesKey && keys[knownKey(key)].value.Type == "array" {
+			r.drop(key + "[") // a list takes the place of the one before
+		}
 	}
 	merged, err := r.appendRules(own, before, *rules)
 	if err != nil {
@@ -147,6 +166,17 @@ func (r *reader) layer(i int, f *file) error {
 	*rules = merged
 	maps.Copy(r.places, own)
 	return nil
+}
+
+// over puts the entries of a layer over those of earlier ones, key by key.
+func over[V any](before, own map[string]V, entry func(own, before V) V) map[string]V {
+	if before == nil {
+		return own
+	}
+	for name, v := range own {
+		before[name] = entry(v, before[name])
+	}
+	return before
 }
 
 // list checks that a key with n values, if it is there, is a list of some.
@@ -264,7 +294,7 @@ func (r *reader) mismatch(layer int, found *keyLines, err error) error {
 		d := &missing.Errors[0]
 		line, column := d.Position()
 		at, key := place{layer, line}, found.keyAt(line, column, d.Key())
-		return r.fail(at, "unknown key %q%s\n%s", dotted(key), r.excerpt(at), hint(key))
+		return r.fail(at, "unknown key %q%s\n%s", dotted(key), r.excerptOf(key, at), hint(key))
 	}
 	var d *toml.DecodeError
 	if !errors.As(err, &d) {
@@ -276,11 +306,21 @@ func (r *reader) mismatch(layer int, found *keyLines, err error) error {
 	if !ok {
 		return r.fail(at, "%s%s", strings.TrimPrefix(err.Error(), "toml: "), r.excerpt(at))
 	}
-	return r.fail(at, "%s must be %s%s", dotted(key), k.form, r.excerpt(at))
+	return r.fail(at, "%s must be %s%s", dotted(key), k.form, r.excerptOf(key, at))
+}
+
+// excerptOf is the excerpt for an error of a key. Any value of a server may be a
+// credential.
+func (r *reader) excerptOf(key []string, at place) string {
+	text := r.excerpt(at)
+	if name, _, ok := strings.Cut(text, "="); ok && key[0] == "mcp" {
+		return name + "= ..."
+	}
+	return text
 }
 
 // secretValue finds what may be a credential that was written into the file.
-var secretValue = regexp.MustCompile(`(?i)((?:key|token|secret|password|auth\w*)["']?\s*=\s*)\S{8}.*`)
+var secretValue = regexp.MustCompile(`(?i)((?:key|token|secret|passw\w*|auth\w*|cookie)["']?\s*=\s*)\S{8}.*`)
 
 // excerpt is a line of a file, indented on a line of its own, without what may
 // be a secret.

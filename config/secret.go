@@ -35,26 +35,31 @@ func (r SecretRef) Read() (string, error) {
 	if !r.valid() {
 		return "", holdfast.Errorf(holdfast.ErrConfig, "api_key is no reference. Write env:NAME or file:/PATH")
 	}
-	kind, where, _ := strings.Cut(string(r), ":")
-	text := os.Getenv(where)
-	if kind == "file" {
-		data, err := read(where)
-		if err != nil {
-			return "", holdfast.Errorf(holdfast.ErrConfig, "the api_key cannot be read: %w", err)
-		}
-		text = string(data)
-	}
-	text = strings.TrimSpace(text)
+	text, source, err := r.text()
 	switch {
-	case text == "" && kind == "env":
-		return "", holdfast.Errorf(holdfast.ErrConfig,
-			"api_key refers to the environment variable %s, which is empty. Set it, or leave api_key out to forward the client's own", where)
+	case err != nil:
+		return "", holdfast.Errorf(holdfast.ErrConfig, "the api_key cannot be read: %w", err)
 	case text == "":
+		fill := "Set it"
+		if strings.HasPrefix(string(r), "file:") {
+			fill = "Write the key into it"
+		}
 		return "", holdfast.Errorf(holdfast.ErrConfig,
-			"api_key refers to the file %s, which is empty. Write the key into it, or leave api_key out to forward the client's own", where)
+			"api_key refers to the %s, which is empty. %s, or leave api_key out to forward the client's own", source, fill)
 	case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return "", holdfast.Errorf(holdfast.ErrConfig,
 			"what %s holds is no API key: it must be one word of plain ASCII characters", string(r))
 	}
 	return text, nil
+}
+
+// text is what a valid reference refers to, without white space around it, and
+// what people call the place.
+func (r SecretRef) text() (text, source string, err error) {
+	kind, where, _ := strings.Cut(string(r), ":")
+	if kind == "env" {
+		return strings.TrimSpace(os.Getenv(where)), "environment variable " + where, nil
+	}
+	data, err := read(where)
+	return strings.TrimSpace(string(data)), "file " + where, err
 }

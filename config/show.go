@@ -52,13 +52,20 @@ func leaf(name string, value any) *node { return &node{name: name, value: value}
 func section(name string, fields ...*node) *node { return &node{name: name, fields: fields} }
 
 func tree(c Config) *node {
+	transcripts := section("transcripts")
+	if c.Continuity.Enabled {
+		transcripts.fields = append(transcripts.fields, leaf("enabled", c.Transcripts.Enabled))
+	}
 	return section("",
 		upstreamTree(c.Upstreams),
 		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
 		continuityTree(c.Continuity),
-		section("transcripts", leaf("enabled", c.Transcripts.Enabled)),
+		transcripts,
 		section("conversation", compactionTree(c.Compaction)),
-		modelTree(c.Models),
+		queryTree(c.Query),
+		toolsTree(c.Tools),
+		mcpTree(c.MCP),
+		modelsTree(c.Models),
 	)
 }
 
@@ -138,14 +145,6 @@ func boundLeaf(name string, b Bound) *node {
 	return leaf(name, b.String())
 }
 
-func modelTree(models map[string]Model) *node {
-	n := section("models")
-	for _, name := range sortedKeys(models) {
-		n.fields = append(n.fields, section(name, leaf("context_window", models[name].ContextWindow)))
-	}
-	return n
-}
-
 // locate gives all keys below path their origin.
 func (n *node) locate(path string, origin func(key string) string) {
 	if n.value != nil {
@@ -153,12 +152,37 @@ func (n *node) locate(path string, origin func(key string) string) {
 		return
 	}
 	for i, field := range n.fields {
-		if n.list {
-			field.locate(element(path, i), origin)
-			continue
-		}
-		field.locate(join(path, keyPart(field.name)), origin)
+		field.locate(n.key(path, i), origin)
 	}
+}
+
+// key is the key of the field i where path is that of the node.
+func (n *node) key(path string, i int) string {
+	if n.list {
+		return element(path, i)
+	}
+	return join(path, keyPart(n.fields[i].name))
+}
+
+// pick is a tree with no other values than those of some keys; nil for none.
+func (n *node) pick(path string, some func(key string) bool) *node {
+	if n.value != nil {
+		if some(path) {
+			return n
+		}
+		return nil
+	}
+	part := *n
+	part.fields = nil
+	for i, field := range n.fields {
+		if f := field.pick(n.key(path, i), some); f != nil {
+			part.fields = append(part.fields, f)
+		}
+	}
+	if part.fields == nil {
+		return nil
+	}
+	return &part
 }
 
 // toml writes what stands in a table.

@@ -12,9 +12,12 @@ import (
 
 func TestShownTOMLSaysWhereEachKeyIsFrom(t *testing.T) {
 	m, err := Merge(
-		FileLayer("a b\n.toml", []byte("upstream = ["+up+"]\n\nlimits.body = \"1MB\"\n[models.\"gpt-4.1\"]\ncontext_window = 7\n")),
+		FileLayer("a b\n.toml", []byte("upstream = ["+up+"]\n\nlimits.body = \"1MB\"\n[models.\"gpt-4.1\"]\ncontext_window = 7\nprice = {output = 3, input = 2.5}\n")),
 		mustSet(t, "conversation.compaction.rules=[{summary={}}, {summary={model=\"m\"}, keep_last=\"90m\"}]"),
 		mustSet(t, "compaction_continuity.enabled=false"),
+		mustSet(t, `mcp.git={command="git", args=["mcp"], env={LEVEL="1"}}`),
+		mustSet(t, "mcp.git.env.HOME=env:HOME"),
+		mustSet(t, `tools.deny=["fs_*"]`),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -30,9 +33,6 @@ in_flight = "512MiB"  # built-in
 
 [compaction_continuity]
 enabled = false  # --set compaction_continuity.enabled
-
-[transcripts]
-enabled = false  # built-in
 
 [conversation.compaction]
 estimator = "calibrated"  # built-in
@@ -66,8 +66,37 @@ keep_last = 3  # built-in
 reasoning = "strip"  # built-in
 tool_calls = "strip"  # built-in
 
+[query]
+model = ""  # built-in
+system = ""  # built-in
+max_calls = 50  # built-in
+titles = true  # built-in
+title_model = ""  # built-in
+tool_timeout = "1m"  # built-in
+max_result = "30KB"  # built-in
+
+[tools]
+allow = ["update_plan"]  # built-in
+deny = ["fs_*"]  # --set tools.deny
+files = true  # built-in
+
+[mcp.git]
+enabled = true  # built-in
+command = "git"  # --set mcp.git
+args = ["mcp"]  # --set mcp.git
+
+[mcp.git.env]
+HOME = "env:HOME"  # --set mcp.git.env.HOME
+LEVEL = "1"  # --set mcp.git
+
 [models."gpt-4.1"]
 context_window = 7  # a b�.toml:5
+
+[models."gpt-4.1".price]
+input = 2.5  # a b�.toml:6
+output = 3.0  # a b�.toml:6
+cache_read = 2.5  # built-in
+cache_write = 2.5  # built-in
 `
 	if diff := cmp.Diff(want, m.TOML(true)); diff != "" {
 		t.Error(diff)
@@ -137,9 +166,8 @@ func TestEveryKeyOfAFullFileIsShown(t *testing.T) {
 	}
 	walk("", merge(t, full).tree())
 	for _, k := range allKeys {
-		// A strategy says how layers are merged; of models.m-1 only the key below it
-		// has a name in the table.
-		if k.name != rulesKey+".strategy" && k.name != "models.*" && !shown[k.name] {
+		// A strategy says how layers are merged.
+		if k.name != rulesKey+".strategy" && !shown[k.name] {
 			t.Errorf("%s is not shown", k.name)
 		}
 	}

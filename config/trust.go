@@ -69,12 +69,9 @@ func (w *Workspace) Guarded() (string, error) {
 	if err := r.guarded(f, &c); err != nil {
 		return "", err
 	}
-	all := tree(c)
-	shown := &node{}
-	for _, n := range all.fields {
-		if r.has(n.name) && isGuarded(n.name) {
-			shown.fields = append(shown.fields, n)
-		}
+	shown := tree(c).pick("", func(key string) bool { return r.has(key) && isGuarded(knownKey(key)) })
+	if shown == nil {
+		return "", nil
 	}
 	return shown.toml(false), nil
 }

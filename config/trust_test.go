@@ -49,9 +49,9 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 	w.fails("the same bytes in another place", holdfast.ErrConfig, other+":3: upstream "+notTrusted)
 
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
-	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts "+notTrusted)
+	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
 	w.DataDir = ""
-	w.fails("without a data directory", holdfast.ErrConfig, other+":1: transcripts "+notTrusted)
+	w.fails("without a data directory", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
 	w.File = other
 	w.body("named by a person", 64<<20, "built-in")
 }
@@ -74,7 +74,7 @@ func TestTrustEnds(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 	w.write("home/project/.holdfast.toml", "transcripts.enabled = true")
-	w.fails("afterwards", holdfast.ErrConfig, path+":1: transcripts "+notTrusted)
+	w.fails("afterwards", holdfast.ErrConfig, path+":1: transcripts.enabled "+notTrusted)
 }
 
 // A list that was written once is read forever.

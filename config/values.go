@@ -27,20 +27,47 @@ func (r *reader) config(f file) (Config, error) {
 	if err := r.compaction(f, &c.Compaction); err != nil {
 		return Config{}, err
 	}
-	var err error
-	c.Models, err = r.modelEntries(f)
-	return c, err
+	if err := r.query(f, &c.Query); err != nil {
+		return Config{}, err
+	}
+	return c, r.dependent(&c)
 }
 
-// guarded are the values of the guarded keys.
+// guarded are the values of the tables that have guarded keys.
 func (r *reader) guarded(f file, c *Config) error {
 	set(&c.Transcripts.Enabled, f.Transcripts.Enabled)
-	if len(f.Upstream) == 0 {
-		return nil
-	}
 	var err error
-	c.Upstreams, err = r.upstreams(f)
+	if len(f.Upstream) > 0 {
+		if c.Upstreams, err = r.upstreams(f); err != nil {
+			return err
+		}
+	}
+	if err := r.tools(f, &c.Tools); err != nil {
+		return err
+	}
+	if c.MCP, err = r.servers(f); err != nil {
+		return err
+	}
+	c.Models, err = r.modelEntries(f)
 	return err
+}
+
+// dependent checks guarded values by what other layers or sections have.
+func (r *reader) dependent(c *Config) error {
+	const recording, continuity = "transcripts.enabled", "compaction_continuity.enabled"
+	if c.Transcripts.Enabled && !c.Continuity.Enabled {
+		if !r.overruled(recording, continuity) {
+			return r.at(recording, "= true has no effect while %s = false. Remove it, or set %s = true", continuity, continuity)
+		}
+		c.Transcripts.Enabled = false
+	}
+	if err := r.denied(&c.Tools); err != nil {
+		return err
+	}
+	if err := r.serverKinds(c.MCP); err != nil {
+		return err
+	}
+	return r.routes(*c)
 }
 
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
@@ -228,6 +255,22 @@ func sizeText(n int64) string {
 	return "0B"
 }
 
+// duration takes a duration in a range, if one is given.
+func (r *reader) duration(key string, in *string, out *time.Duration, low, high time.Duration) error {
+	if in == nil {
+		return nil
+	}
+	d, err := time.ParseDuration(*in)
+	if err != nil {
+		return r.at(key, "must be %s", r.form(key))
+	}
+	if d < low || d > high {
+		return r.at(key, "must be from %q to %q", durationText(low), durationText(high))
+	}
+	*out = d
+	return nil
+}
+
 // whole takes a number in the range of its key, if one is given.
 func (r *reader) whole(key string, in, out *int) error {
 	if in == nil {
@@ -270,15 +313,8 @@ func (r *reader) continuity(f file, c *Continuity) error {
 		}
 		return r.at(words, "must be from 50 to max_capsule_tokens (%d)", c.MaxCapsuleTokens)
 	}
-	if in.TTL != nil {
-		ttl, err := time.ParseDuration(*in.TTL)
-		if err != nil {
-			return r.at(section+".ttl", "must be %s", r.form(section+".ttl"))
-		}
-		if ttl < time.Hour || ttl > 87600*time.Hour {
-			return r.at(section+".ttl", `must be from "1h" to "87600h" (ten years)`)
-		}
-		c.TTL = ttl
+	if err := r.duration(section+".ttl", in.TTL, &c.TTL, time.Hour, 87600*time.Hour); err != nil {
+		return err
 	}
 	if err := choose(r, section+".fork", in.Fork, &c.Fork); err != nil {
 		return err
@@ -313,29 +349,6 @@ func (r *reader) continuity(f file, c *Continuity) error {
 // that no layer has.
 func (r *reader) overruled(key, off string) bool {
 	return r.places[key].layer < r.places[off].layer
-}
-
-// modelEntries checks the section models.
-func (r *reader) modelEntries(f file) (map[string]Model, error) {
-	var models map[string]Model
-	for _, name := range sortedKeys(f.Models) {
-		key := "models." + keyPart(name)
-		if name == "" {
-			return nil, r.at(key, "has no name. Write [models.NAME] with the name that requests use")
-		}
-		if f.Models[name].ContextWindow == nil {
-			return nil, r.at(key, "says nothing of the model. Add context_window, or remove it")
-		}
-		var m Model
-		if err := r.whole(key+".context_window", f.Models[name].ContextWindow, &m.ContextWindow); err != nil {
-			return nil, err
-		}
-		if models == nil {
-			models = map[string]Model{}
-		}
-		models[name] = m
-	}
-	return models, nil
 }
 
 func set[T any](out *T, in *T) {

@@ -53,8 +53,6 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 			Without:     without,
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
-	} else if cfg.Transcripts.Enabled {
-		log.Warn("no session is recorded: transcripts need continuity, which is off; set continuity.enabled")
 	}
 	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight}
 	s.handler = proxy.New(limits, ups, s.transport, coordinator, log, reg)
