@@ -23,6 +23,7 @@ var rooms = map[string]string{
 	"agents":         ".",
 	"transcript":     ".",
 	"redact":         "",
+	"toolbox":        ".",
 	"config":         ".",
 	"sse":            "",
 	"wire":           ". sse", // what the protocols share

@@ -19,6 +19,7 @@
 //   - upstream: where calls go, and the one HTTP transport.
 //   - provider: our own model calls, what models can do and what they cost.
 //   - provider/tokens: a real tokenizer.
+//   - toolbox: the tools that a model may call in a query, with MCP servers.
 //   - engine: the use cases; it owns the clock, the logger and transactions.
 //   - engine/conversations: what is done with stored conversations.
 //   - proxy: HTTP in, HTTP out.
