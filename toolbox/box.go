@@ -45,10 +45,6 @@ type Config struct {
 	Keep func(ctx context.Context, call holdfast.ToolCall, raw holdfast.ToolResult) error
 	// Notice tells a person, in one line, of a server that did not start; nil: nobody.
 	Notice func(text string)
-	// Resolve gives what a value of Server.Env or Server.Headers stands for, such as
-	// env:NAME, when the server starts; nil: values stand for themselves. Servers
-	// start at once, so it is called from several goroutines.
-	Resolve func(value string) (string, error)
 	// Transport carries what goes to servers with a URL; nil: http.DefaultTransport.
 	Transport http.RoundTripper
 	// Version of this program, which servers are told.

@@ -18,7 +18,8 @@
 //   - A model is given text, and images that every provider takes. Of all else it
 //     is told what there is. A link to a resource is text too: as media, the
 //     provider would fetch it.
-//   - Close ends every process of every server, and waits for it.
+//   - Close ends every server with its process group, and waits. Only what left
+//     the group, as daemons do, escapes it.
 //
 // # Long results
 //

@@ -35,11 +35,11 @@ type Server struct {
 	Command string
 	Args    []string
 	// Env is added to the few variables that a command inherits: where programs
-	// and the home are, the language and the terminal. See Config.Resolve.
+	// and the home are, the language and the terminal.
 	Env map[string]string
 
 	URL string // http or https
-	// Headers are sent with every request. See Config.Resolve.
+	// Headers are sent with every request.
 	Headers map[string]string
 }
 
@@ -114,17 +114,10 @@ func (b *Box) connect(ctx context.Context, cfg Server) (*server, error) {
 func (b *Box) dial(ctx context.Context, cfg Server, s *server) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "holdfast", Version: b.cfg.Version},
 		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	values := cfg.Headers
-	if cfg.Command != "" {
-		values = cfg.Env
-	}
-	values, err := b.resolve(values)
-	if err != nil {
-		return err
-	}
 	var transport mcp.Transport
+	var err error
 	if cfg.Command != "" {
-		if s.process, err = startProcess(cfg, b.cfg.Dir, environment(values), b.grace, b.cfg.CallTimeout); err != nil {
+		if s.process, err = startProcess(cfg, b.cfg.Dir, environment(cfg.Env), b.grace, b.cfg.CallTimeout); err != nil {
 			return err
 		}
 		transport = s.process.transport()
@@ -132,7 +125,7 @@ func (b *Box) dial(ctx context.Context, cfg Server, s *server) error {
 		transport = &mcp.StreamableClientTransport{
 			Endpoint: cfg.URL,
 			HTTPClient: &http.Client{
-				Transport: remote{next: b.cfg.Transport, headers: values},
+				Transport: remote{next: b.cfg.Transport, headers: cfg.Headers},
 				// The headers, which may be secret, would follow to another host.
 				CheckRedirect: func(*http.Request, []*http.Request) error {
 					return errors.New("it redirects. Write the address that it leads to as the url")
@@ -144,21 +137,6 @@ func (b *Box) dial(ctx context.Context, cfg Server, s *server) error {
 	}
 	s.session, err = client.Connect(ctx, transport, nil)
 	return plain(err)
-}
-
-func (b *Box) resolve(values map[string]string) (map[string]string, error) {
-	if b.cfg.Resolve == nil {
-		return values, nil
-	}
-	resolved := map[string]string{}
-	for name, value := range values {
-		v, err := b.cfg.Resolve(value)
-		if err != nil {
-			return nil, err
-		}
-		resolved[name] = v
-	}
-	return resolved, nil
 }
 
 // list reads what the server offers, page by page.

@@ -44,26 +44,13 @@ func overHTTP(t *testing.T) string {
 	return s.URL
 }
 
-// resolve knows one reference.
-func resolve(value string) (string, error) {
-	switch value {
-	case "env:TOKEN":
-		return "secret", nil
-	case "env:BEARER":
-		return "Bearer secret", nil
-	case "env:UNSET":
-		return "", errors.New("the environment variable UNSET is empty. Set it")
-	}
-	return value, nil
-}
-
 func TestToolsOfServers(t *testing.T) {
 	const offered = "update_plan srv_both srv_crash srv_echo srv_env srv_fail srv_grow srv_hang srv_mixed srv_nothing srv_odd_name_ srv_structured"
-	web := toolbox.Server{Name: "srv", URL: overHTTP(t), Headers: map[string]string{"Authorization": "env:BEARER"}}
+	web := toolbox.Server{Name: "srv", URL: overHTTP(t), Headers: map[string]string{"Authorization": "Bearer secret"}}
 	for kind, server := range map[string]toolbox.Server{"stdio": stdio("srv", "plain"), "http": web} {
 		t.Run(kind, func(t *testing.T) {
 			b := open(t, toolbox.Config{
-				Servers: []toolbox.Server{server}, Policies: allowed, Resolve: resolve, CallTimeout: 10 * time.Second,
+				Servers: []toolbox.Server{server}, Policies: allowed, CallTimeout: 10 * time.Second,
 				Notice: func(text string) { t.Error(text) },
 			})
 			before := b.Definitions()
@@ -103,8 +90,8 @@ func TestWhatACommandIsGiven(t *testing.T) {
 	t.Setenv("TOOLBOX_TEST_FOREIGN", "key of another service")
 	dir := t.TempDir()
 	server := stdio("srv", "plain")
-	server.Env[secretVar] = "env:TOKEN"
-	b := open(t, toolbox.Config{Dir: dir, Servers: []toolbox.Server{server}, Policies: allowed, Resolve: resolve})
+	server.Env[secretVar] = "secret"
+	b := open(t, toolbox.Config{Dir: dir, Servers: []toolbox.Server{server}, Policies: allowed})
 	got := strings.Split(call(t, b, "srv_env", ""), "\n")
 	if len(got) != 3 {
 		t.Fatalf("%q", got)
@@ -169,8 +156,6 @@ func TestAServerThatCrashesIsTold(t *testing.T) {
 func TestAServerThatDoesNotStartIsANotice(t *testing.T) {
 	redirect := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
 	defer redirect.Close()
-	unset := stdio("srv", "plain")
-	unset.Env[secretVar] = "env:UNSET"
 	for _, test := range []struct {
 		name    string
 		server  toolbox.Server
@@ -183,7 +168,6 @@ func TestAServerThatDoesNotStartIsANotice(t *testing.T) {
 		{"a command that speaks something else", stdio("srv", "babbles"), 0, "..."},
 		{"two tools of one name", stdio("srv", "clash"), 0, `its tools "a.b" and "a_b" would both be called srv_a_b`},
 		{"more tools than are taken", stdio("srv", "crowd"), 0, "it has more than 256 tools"},
-		{"a variable that is not set", unset, 0, "the environment variable UNSET is empty. Set it"},
 		{"an address where nobody is", toolbox.Server{Name: "srv", URL: "http://127.0.0.1:1/?key=secret"}, 0, "dial tcp 127.0.0.1:1: connect: connection refused"},
 		{"an address that leads elsewhere", toolbox.Server{Name: "srv", URL: redirect.URL + "/?key=secret"}, 0, "it redirects. Write the address that it leads to as the url"},
 		{"a credential that is refused", toolbox.Server{Name: "srv", URL: overHTTP(t)}, 0, "..."},
@@ -191,7 +175,7 @@ func TestAServerThatDoesNotStartIsANotice(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var notices []string
 			cfg := toolbox.Config{
-				Servers: []toolbox.Server{test.server, stdio("other", "plain")}, Policies: allowed, Resolve: resolve,
+				Servers: []toolbox.Server{test.server, stdio("other", "plain")}, Policies: allowed,
 				Notice: func(text string) { notices = append(notices, text) },
 			}
 			if test.timeout > 0 {
