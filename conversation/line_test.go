@@ -204,6 +204,17 @@ func TestStamp(t *testing.T) {
 	}
 }
 
+func TestARawResultIsKeptAndGoesToNoModel(t *testing.T) {
+	e := conversation.RawResult(holdfast.ToolCall{ID: "c"}, holdfast.ToolResult{IsError: true, Parts: []holdfast.Part{holdfast.Text("all of it")}})
+	want := `{"kind":"raw_result","call_id":"c","content":[{"type":"text","text":"all of it"}],"is_error":true}`
+	if line := conversation.AppendLine(nil, holdfast.Entry{Event: e}); string(line) != want {
+		t.Errorf("line %s", line)
+	}
+	if v := conversation.Project([]holdfast.Entry{{Seq: 1, Event: e}}, nil); len(v.Turns) != 0 {
+		t.Errorf("view %+v", v)
+	}
+}
+
 func TestNamerNamesLinesByAllBeforeThem(t *testing.T) {
 	names := func(lines ...string) (ids []string) {
 		var n conversation.Namer
