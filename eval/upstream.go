@@ -25,6 +25,9 @@ type Config struct {
 	// Summary answers compactions; of an opaque one only the status, the delay,
 	// the tokens and the cut count. Nil is Forgetful.
 	Summary Script
+	// Side answers what is neither, counted like the turns: calls without tools,
+	// such as those for titles. Nil answers with a fixed text.
+	Side Script
 }
 
 // Upstream is a provider that follows a script and keeps every request. It is
@@ -123,16 +126,19 @@ func (u *Upstream) take(r Request) Reply {
 	defer u.mu.Unlock()
 	u.requests = append(u.requests, r)
 	compaction := r.Kind.IsCompaction()
-	if r.Kind == SideCall {
+	if r.Kind == SideCall && u.cfg.Side == nil {
 		return Reply{Text: "Working on the code"}
 	}
-	if !compaction && r.Kind != Turn {
+	if !compaction && r.Kind != Turn && r.Kind != SideCall {
 		return Reply{}
 	}
 	n := u.count[compaction]
 	u.count[compaction]++
-	if compaction {
+	switch {
+	case compaction:
 		return u.cfg.Summary(n, r)
+	case r.Kind == SideCall:
+		return u.cfg.Side(n, r)
 	}
 	return u.cfg.Turn(n, r)
 }
