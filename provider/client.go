@@ -74,6 +74,15 @@ type Answer struct {
 // cut by a bound nor refused nor broken off.
 func (a Answer) Complete() bool { return a.Finish == holdfast.FinishStop }
 
+// Ready reports whether a call can be made: without a key that is needed, the
+// error has the code config.
+func (c *Client) Ready() error {
+	if c.up.Key == "" && c.cfg.KeyName != "" {
+		return c.keyless()
+	}
+	return nil
+}
+
 // Call makes one call and hands the pieces of its answer to emit as they come;
 // nil: nobody is told. A call without a bound on its answer gets the one that is
 // known for the model.
@@ -85,8 +94,8 @@ func (a Answer) Complete() bool { return a.Finish == holdfast.FinishStop }
 // (the provider asks to slow down), unavailable (it cannot be reached, failed, or
 // broke off), and internal (the events are no view). An error of ctx is wrapped.
 func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfast.Delta)) (Answer, error) {
-	if c.up.Key == "" && c.cfg.KeyName != "" {
-		return Answer{}, c.keyless()
+	if err := c.Ready(); err != nil {
+		return Answer{}, err
 	}
 	if call.MaxOutput == 0 {
 		call.MaxOutput = c.catalogue.bound(c.up, call.Model)
