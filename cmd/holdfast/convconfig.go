@@ -17,6 +17,19 @@ type conversationConfig struct {
 	auto      compaction.AutoConfig
 	window    func(model string) int64 // in tokens; 0: not known
 	estimator compaction.Estimator
+	all       config.Config
+
+	kind  config.Estimator
+	count func(string) int // a tokenizer, where that is configured
+}
+
+// estimate is an estimator that fits a stream.
+func (c conversationConfig) estimate(entries []holdfast.Entry, window func(model string) int64) compaction.Estimator {
+	e := compaction.Estimator{Render: conversations.Render, Count: c.count}
+	if c.kind == config.EstimateCalibrated {
+		e = e.Calibrated(entries, window)
+	}
+	return e
 }
 
 // conversationConfig is the configuration with the settings of a conversation.
@@ -46,7 +59,7 @@ func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, 
 			_, _ = fmt.Fprintf(a.err, "holdfast: settings left out: %s\n", clean(err.Error()))
 		}
 	}
-	c := conversationConfig{window: func(model string) int64 { return int64(merged.Models[model].ContextWindow) }}
+	c := conversationConfig{all: merged.Config, kind: merged.Compaction.Estimator, window: a.newModels(merged.Config).window}
 	for _, r := range merged.Compaction.Rules {
 		rule, err := compactionRule(r)
 		if err != nil {
@@ -59,14 +72,10 @@ func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, 
 	if c.auto.Rule, err = compactionRule(auto.Rule); err != nil {
 		return conversationConfig{}, err
 	}
-	c.estimator = compaction.Estimator{Render: conversations.Render}
-	switch merged.Compaction.Estimator {
-	case config.EstimateTokenizer:
-		c.estimator.Count = tokens.New().Count
-	case config.EstimateCalibrated:
-		c.estimator = c.estimator.Calibrated(entries, c.window)
-	case config.EstimateChars:
+	if c.kind == config.EstimateTokenizer {
+		c.count = tokens.New().Count
 	}
+	c.estimator = c.estimate(entries, c.window)
 	return c, nil
 }
 

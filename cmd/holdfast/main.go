@@ -33,19 +33,25 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	dir, _ := os.Getwd() // where it was removed there is no workspace
 	a := &app{
-		in:       os.Stdin,
-		out:      os.Stdout,
-		err:      os.Stderr,
-		terminal: term.IsTerminal(os.Stdin.Fd()) && term.IsTerminal(os.Stdout.Fd()),
-		colour:   term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		width:    columns(),
-		now:      time.Now,
-		version:  buildVersion(),
-		open:     openStore,
-		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
-		environ:  os.Environ(),
-		dir:      dir,
+		in:          os.Stdin,
+		out:         os.Stdout,
+		err:         os.Stderr,
+		terminal:    term.IsTerminal(os.Stdin.Fd()) && term.IsTerminal(os.Stdout.Fd()),
+		interactive: term.IsTerminal(os.Stdin.Fd()),
+		colour:      term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		width:       columns(),
+		now:         time.Now,
+		version:     buildVersion(),
+		open:        openStore,
+		newID:       func() string { return uuid.Must(uuid.NewV7()).String() },
+		environ:     os.Environ(),
+		dir:         dir,
 	}
+	go func() {
+		// A second interrupt ends the process at once.
+		<-ctx.Done()
+		stop()
+	}()
 	status := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)

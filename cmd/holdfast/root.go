@@ -26,14 +26,16 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	terminal bool // a person can answer and read
-	colour   bool // out is a terminal that may be given colours
-	width    int  // columns of out; 0: no limit
-	now      func() time.Time
-	version  string
-	open     func(path string, create bool) (database, io.Closer, error)
-	newID    func() string // a UUIDv7
-	environ  config.Environ
-	dir      string // the working directory; "" where it is unknown
+	// interactive tells that a person types on standard input: nothing is piped in.
+	interactive bool
+	colour      bool // out is a terminal that may be given colours
+	width       int  // columns of out; 0: no limit
+	now         func() time.Time
+	version     string
+	open        func(path string, create bool) (database, io.Closer, error)
+	newID       func() string // a UUIDv7
+	environ     config.Environ
+	dir         string // the working directory; "" where it is unknown
 
 	// The global flags.
 	config string
@@ -113,10 +115,32 @@ func (a *app) rootCommand() *cobra.Command {
 	})
 	root.AddCommand(
 		a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.conversationCommand(), a.configCommand(),
+		a.queryCommand(), a.modelsCommand(),
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)
+	refuse, help := root.Args, root.RunE
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if a.isQuestion(cmd, args) {
+			return nil
+		}
+		return refuse(cmd, args)
+	}
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return help(cmd, args)
+		}
+		return a.query(cmd, queryArgs{}, args)
+	}
 	return root
+}
+
+// isQuestion reports whether what stands where a command is expected is a text to
+// ask: it has several words and its first one is not nearly a command, so that a
+// slip costs no call of a model.
+func (a *app) isQuestion(cmd *cobra.Command, args []string) bool {
+	words := strings.Fields(strings.Join(args, " "))
+	return len(words) > 1 && (strings.ContainsAny(args[0], " \n") || len(cmd.SuggestionsFor(args[0])) == 0)
 }
 
 // group makes a command that only holds others: alone it shows its help, with

@@ -23,6 +23,18 @@ func New(st store.Conversations, p holdfast.Principal, now func() time.Time, new
 	return &Service{st: st, principal: p, now: now, newID: newID}
 }
 
+// Begin makes an empty conversation of our own.
+func (s *Service) Begin(ctx context.Context) (Loaded, error) {
+	c := store.Conversation{
+		ID: holdfast.ConversationID(s.newID()), Principal: s.principal, Origin: store.OwnConversation,
+		Version: store.StreamVersion, CreatedAt: s.now().UTC(),
+	}
+	if err := s.st.Create(ctx, c, nil); err != nil {
+		return Loaded{}, err
+	}
+	return s.Load(ctx, c.ID)
+}
+
 // List lists conversations, last used first, archived ones only where asked.
 func (s *Service) List(ctx context.Context, archived bool) ([]store.Conversation, error) {
 	return s.st.List(ctx, s.principal, archived)

@@ -39,7 +39,9 @@ func summarizer(m query.Model, window int64, other bool) *query.Summarizer {
 			return query.Route{Model: m, Name: name, Window: window, MaxOutput: 100, Other: other}, nil
 		},
 		MaxResult: 200,
-		Redact:    func(text string) (string, int) { return strings.ReplaceAll(text, "hunter2", "[redacted]"), strings.Count(text, "hunter2") },
+		Redact: func(text string) (string, int) {
+			return strings.ReplaceAll(text, "hunter2", "[redacted]"), strings.Count(text, "hunter2")
+		},
 	}
 }
 
@@ -103,12 +105,14 @@ func TestASummaryIsMadeOfRawEventsAsRealMessages(t *testing.T) {
 
 func TestWhatGoesToAnotherProviderIsRedacted(t *testing.T) {
 	m := &model{replies: []reply{says("S")}}
-	in := compaction.SummaryInput{Entries: source(t,
-		`{"kind":"user","content":[{"type":"text","text":"hunter2"}]}`,
-		`{"kind":"tool_call","call_id":"1","name":"read","arguments":{"key":"hunter2"}}`,
-		`{"kind":"tool_result","call_id":"1","content":[{"type":"text","text":"hunter2"}]}`,
-		`{"kind":"assistant","content":[{"type":"text","text":"hunter2"}]}`),
-		Request: compaction.SummaryRequest{Model: "small"}}
+	in := compaction.SummaryInput{
+		Entries: source(t,
+			`{"kind":"user","content":[{"type":"text","text":"hunter2"}]}`,
+			`{"kind":"tool_call","call_id":"1","name":"read","arguments":{"key":"hunter2"}}`,
+			`{"kind":"tool_result","call_id":"1","content":[{"type":"text","text":"hunter2"}]}`,
+			`{"kind":"assistant","content":[{"type":"text","text":"hunter2"}]}`),
+		Request: compaction.SummaryRequest{Model: "small"},
+	}
 	if _, err := summarizer(m, 0, true).Summarize(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// maxAttachment bounds an attachment, and what is read from standard input, in
+// bytes.
+const maxAttachment = 20 << 20
+
+// attachment reads a file that is sent along: a text as text with its name, an
+// image or a document as such.
+func attachment(name string) (holdfast.Part, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, holdfast.Errorf(holdfast.ErrNotFound, "the attachment cannot be read: %w", err)
+	case info.IsDir():
+		return nil, holdfast.Errorf(holdfast.ErrUsage, "the attachment %s is a directory. Attach files", line(name))
+	case info.Size() > maxAttachment:
+		return nil, holdfast.Errorf(holdfast.ErrTooLarge, "the attachment %s has %s, more than %s", line(name), sizeText(info.Size()), sizeText(maxAttachment))
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, holdfast.Errorf(holdfast.ErrUnavailable, "the attachment cannot be read: %w", err)
+	}
+	base := filepath.Base(name)
+	kind := mime.TypeByExtension(filepath.Ext(name))
+	if kind == "" {
+		kind = http.DetectContentType(data)
+	}
+	kind, _, _ = strings.Cut(kind, ";")
+	switch {
+	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
+		return holdfast.Media{Type: "image", MIME: kind, Name: base, Data: base64.StdEncoding.EncodeToString(data)}, nil
+	case utf8.Valid(data):
+		return holdfast.Text("File " + base + ":\n" + string(data)), nil
+	case kind == "application/pdf" || strings.HasPrefix(kind, "audio/"):
+		return holdfast.Media{Type: "file", MIME: kind, Name: base, Data: base64.StdEncoding.EncodeToString(data)}, nil
+	}
+	return nil, holdfast.Errorf(holdfast.ErrUsage, "the attachment %s is of a type that models do not read (%s). Attach text, an image or a PDF", line(name), line(kind))
+}
+
+// readSchema reads a JSON schema: the text itself where it begins as an object,
+// else a file.
+func readSchema(given string) ([]byte, error) {
+	data, where := []byte(given), "--schema"
+	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
+		var err error
+		if data, err = os.ReadFile(given); err != nil {
+			return nil, holdfast.Errorf(holdfast.ErrNotFound, "the schema cannot be read: %w", err)
+		}
+		where = given
+	}
+	var object map[string]any
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, holdfast.Errorf(holdfast.ErrUsage, "%s is no JSON schema: %w", line(where), err)
+	}
+	return data, nil
+}

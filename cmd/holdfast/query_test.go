@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/eval"
+)
+
+// asking is a world for queries: a scripted provider over HTTP, a data directory,
+// and the command line.
+type asking struct {
+	t        *testing.T
+	up       *eval.Upstream
+	url      string
+	dir      string
+	protocol holdfast.Protocol
+	ids      int
+	config   []string // more settings
+	stdin    string
+}
+
+// paths are what a base URL of each protocol ends with.
+var paths = map[holdfast.Protocol]string{holdfast.Anthropic: "", holdfast.Chat: "/v1", holdfast.Responses: "/v1", holdfast.Gemini: ""}
+
+func newAsking(t *testing.T, p holdfast.Protocol, script eval.Script) *asking {
+	t.Helper()
+	up := eval.NewUpstream(eval.Config{Seed: "seed", Turn: script, Summary: script, Side: script})
+	server := httptest.NewServer(up)
+	t.Cleanup(server.Close)
+	return &asking{t: t, up: up, url: server.URL + paths[p], dir: t.TempDir(), protocol: p}
+}
+
+// run runs a command line and returns what it wrote.
+func (q *asking) run(args ...string) (stdout, stderr string, status int) {
+	q.t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{
+		in: strings.NewReader(q.stdin), out: &out, err: &errs, now: func() time.Time { return noon }, open: openStore, dir: q.dir, version: "v1",
+		newID: func() string { q.ids++; return fmt.Sprintf("019cb000-0000-7000-8000-%012d", q.ids) },
+	}
+	set := []string{
+		"--data", filepath.Join(q.dir, "data"),
+		"--set", fmt.Sprintf(`upstream=[{name="here",protocol="%s",base_url="%s"}]`, q.protocol, q.url),
+		"--set", `query.model="m"`, "--set", "models.m.context_window=32000", "--set", "query.titles=false",
+	}
+	for _, c := range q.config {
+		set = append(set, "--set", c)
+	}
+	status = a.run(context.Background(), append(set, args...))
+	return out.String(), errs.String(), status
+}
+
+// ok runs a command line that must succeed.
+func (q *asking) ok(args ...string) string {
+	q.t.Helper()
+	out, errs, status := q.run(args...)
+	if status != 0 {
+		q.t.Fatalf("%q ended with %d: %s", args, status, errs)
+	}
+	return out
+}
+
+// bodies are the requests that arrived, with what differs from run to run taken
+// out.
+func (q *asking) bodies() (list []string) {
+	for _, r := range q.up.Requests() {
+		list = append(list, string(r.Body))
+	}
+	return list
+}
+
+// plans is the script of a model that makes a plan, then works: an answer to each
+// request, by the words of its last message.
+func plans(n int, r eval.Request) eval.Reply {
+	switch {
+	case n == 0:
+		return eval.Reply{Calls: []eval.Call{{ID: "call_1", Name: "update_plan", Args: json.RawMessage(`{"plan":[{"step":"Read the store","status":"completed"},{"step":"Write the migration","status":"in_progress"}]}`)}}}
+	case bytes.Contains(r.Body, []byte("You summarize a part")):
+		return eval.Reply{Text: "They planned."}
+	}
+	return eval.Reply{Text: fmt.Sprintf("Answer %d.", n)}
+}
+
+func TestAQueryAnswersInEveryProtocol(t *testing.T) {
+	for _, p := range holdfast.Protocols() {
+		t.Run(string(p), func(t *testing.T) {
+			q := newAsking(t, p, plans)
+			out, errs, status := q.run("query", "Move", "to", "PostgreSQL", "on", "port", "5433.")
+			if status != 0 || out != "Answer 1.\n" {
+				t.Fatalf("status %d, answer %q, %s", status, out, errs)
+			}
+			if !strings.Contains(errs, "> update_plan {") {
+				t.Errorf("the call is not shown: %q", errs)
+			}
+			// The second request has the call and its result.
+			second := q.bodies()[1]
+			for _, part := range []string{"update_plan", "Plan updated", "Move to PostgreSQL on port 5433."} {
+				if !strings.Contains(second, part) {
+					t.Errorf("the second request has no %s:\n%s", part, second)
+				}
+			}
+			if out := q.ok("q", "-c", "And", "then?"); out != "Answer 2.\n" {
+				t.Errorf("the next answer %q", out)
+			}
+			if third := q.bodies()[2]; !strings.Contains(third, "Answer 1.") || !strings.Contains(third, "And then?") {
+				t.Errorf("the third request:\n%s", third)
+			}
+			list := q.ok("c", "ls")
+			if !strings.Contains(list, "Move to PostgreSQL on port 5433.  own") {
+				t.Errorf("the list:\n%s", list)
+			}
+		})
+	}
+}
+
+// TestTheBytesAfterACompactionAreThoseOfTheProtocol compares the request behind a
+// compaction, with the plan in it once and in order, with the form that was read
+// and kept.
+func TestTheBytesAfterACompactionAreThoseOfTheProtocol(t *testing.T) {
+	for _, p := range holdfast.Protocols() {
+		t.Run(string(p), func(t *testing.T) {
+			q := newAsking(t, p, plans)
+			q.ok("q", "Move to PostgreSQL on port 5433.")
+			q.ok("q", "-c", "Go on.")
+			q.ok("q", "-c", "-k", "s:1..1", "And now?")
+			all := q.bodies()
+			last := all[len(all)-1]
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, []byte(last), "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join("testdata", "query", string(p)+".json")
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), pretty.String()+"\n"); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if n := strings.Count(last, "/holdfast-record"); n != 1 {
+				t.Errorf("the record is there %d times", n)
+			}
+			read, write := strings.Index(last, "[completed] Read the store"), strings.Index(last, "[in_progress] Write the migration")
+			if strings.Contains(last, "Answer 1.") || !strings.Contains(last, "They planned.") || write < 0 || read > write {
+				t.Errorf("the request:\n%s", last)
+			}
+		})
+	}
+}
+
+// TestASummaryThatFailsLeavesTheConversationAsItIs: each failure once by hand,
+// where the command fails, and once by itself, where the answer stands.
+func TestASummaryThatFailsLeavesTheConversationAsItIs(t *testing.T) {
+	failures := map[string]eval.Reply{
+		"the provider fails":        {Status: 400},
+		"it is empty":               {Text: " "},
+		"it is longer":              {Text: strings.Repeat("They planned at length. ", 4000)},
+		"the model calls a tool":    {Calls: []eval.Call{{Name: "update_plan", Args: json.RawMessage(`{"plan":[]}`)}}},
+		"the connection breaks off": {Text: "They planned.", CutAfter: 2},
+	}
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			script := func(n int, r eval.Request) eval.Reply {
+				if bytes.Contains(r.Body, []byte("You summarize a part")) {
+					return failure
+				}
+				return eval.Reply{Text: "Fine. " + strings.Repeat("It goes on and on. ", 250)}
+			}
+			q := newAsking(t, holdfast.Chat, script)
+			q.config = []string{
+				"conversation.compaction.auto.enabled=true", "conversation.compaction.auto.min_turns=1", "conversation.compaction.auto.trigger_ratio=0.05",
+				"conversation.compaction.estimator=chars",
+				`conversation.compaction.auto.rule={keep_first=0,keep_last=1,reasoning="keep",tool_calls="keep",summary={}}`,
+			}
+			q.ok("q", "one")
+			out, errs, status := q.run("q", "-c", "two")
+			if status != 0 || !strings.HasPrefix(out, "Fine.") || !strings.Contains(errs, "automatic compaction failed, the conversation stays as it is") {
+				t.Errorf("by itself: status %d, %q", status, errs)
+			}
+			out, _, status = q.run("q", "-c", "-k", "s:1..1", "three")
+			if status == 0 || out != "" {
+				t.Errorf("by hand: status %d, answer %q", status, out)
+			}
+			shown := q.ok("c", "show", "last")
+			if !strings.Contains(shown, "compactions   none") || !strings.Contains(shown, "turns         2,") {
+				t.Errorf("the conversation:\n%s", shown)
+			}
+		})
+	}
+}
+
+func TestAutomaticCompactionIsToldInOneLine(t *testing.T) {
+	script := func(_ int, r eval.Request) eval.Reply {
+		if bytes.Contains(r.Body, []byte("You summarize a part")) {
+			return eval.Reply{Text: "They talked."}
+		}
+		return eval.Reply{Text: strings.Repeat("It goes on and on. ", 250)}
+	}
+	q := newAsking(t, holdfast.Anthropic, script)
+	q.config = []string{
+		"conversation.compaction.auto.enabled=true", "conversation.compaction.auto.min_turns=1", "conversation.compaction.auto.trigger_ratio=0.05",
+		`conversation.compaction.auto.rule={keep_first=0,keep_last=1,summary={}}`, "conversation.compaction.estimator=chars",
+	}
+	q.ok("q", "one")
+	_, errs, _ := q.run("q", "-c", "two")
+	if !strings.Contains(errs, "holdfast: compacted turn 1: ~") || !strings.Contains(errs, "(window 32000)") {
+		t.Errorf("told %q", errs)
+	}
+	if shown := q.ok("c", "show", "last"); !strings.Contains(shown, "summary + reasoning + tools  auto") {
+		t.Errorf("the conversation:\n%s", shown)
+	}
+	n := len(q.bodies())
+	q.ok("q", "-c", "three")
+	if last := q.bodies()[n]; !strings.Contains(last, "They talked.") || !strings.Contains(last, "[Summary of previous conversation]") {
+		t.Errorf("the next request:\n%s", last)
+	}
+	// What is not kept is not compacted either.
+	before := q.ok("c", "export", "last")
+	q.ok("q", "-c", "--no-persist", "four")
+	if diff := cmp.Diff(before, q.ok("c", "export", "last")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQueryTakesInputOfManyKinds(t *testing.T) {
+	q := newAsking(t, holdfast.Chat, func(_ int, r eval.Request) eval.Reply {
+		if bytes.Contains(r.Body, []byte("response_format")) {
+			return eval.Reply{Text: ` {"ok": true}`}
+		}
+		return eval.Reply{Text: "Fine."}
+	})
+	file := func(name, content string) string {
+		path := filepath.Join(q.dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	q.stdin = "piped text\n"
+	q.ok("q", "Look at this:", "-a", file("a.txt", "attached text"), "-a", file("p.png", "\x89PNG\r\n\x1a\n"))
+	for _, part := range []string{`Look at this:\n\npiped text`, `File a.txt:\nattached text`, "data:image/png;base64,"} {
+		if !strings.Contains(q.bodies()[0], part) {
+			t.Errorf("the request has no %s:\n%s", part, q.bodies()[0])
+		}
+	}
+	q.stdin = ""
+	if out := q.ok("q", "-s", `{"type":"object"}`, "Well?"); out != "{\"ok\": true}\n" {
+		t.Errorf("the structured answer %q", out)
+	}
+	var answer struct {
+		Conversation, Model, Answer string
+		Usage                       struct{ Calls int }
+	}
+	if err := json.Unmarshal([]byte(q.ok("--json", "q", "Well?")), &answer); err != nil || answer.Answer != "Fine." || answer.Model != "m" || answer.Usage.Calls != 1 || answer.Conversation == "" {
+		t.Errorf("JSON %+v, %v", answer, err)
+	}
+	if out := q.ok("What", "is", "this?"); out != "Fine.\n" {
+		t.Errorf("bare text: %q", out)
+	}
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		want   string
+	}{
+		"nothing to ask":                {[]string{"q"}, 2, "there is nothing to ask"},
+		"a slip in a command":           {[]string{"sesion", "ls"}, 2, "Did you mean session"},
+		"an attachment that is missing": {[]string{"q", "-a", "none.txt", "x"}, 4, "none.txt"},
+		"an attachment of no use":       {[]string{"q", "-a", file("x.bin", "\x00\xff\xfe"), "x"}, 2, "models do not read"},
+		"a schema that is none":         {[]string{"q", "-s", "{", "x"}, 2, "no JSON schema"},
+		"an unknown conversation":       {[]string{"q", "--id", "zzz", "x"}, 4, "no conversation is named zzz"},
+		"a SPEC that is none":           {[]string{"q", "-c", "-k", "nope", "x"}, 2, "here a policy is expected"},
+	} {
+		out, errs, status := q.run(c.args...)
+		if status != c.status || !strings.Contains(errs, c.want) || out != "" {
+			t.Errorf("%s: status %d, %q, %q", name, status, out, errs)
+		}
+	}
+}
+
+func TestAQueryThatCannotBeAskedLeavesNoConversation(t *testing.T) {
+	q := newAsking(t, holdfast.Anthropic, plans)
+	q.config = []string{`upstream=[{name="anthropic",protocol="anthropic",base_url="https://api.anthropic.com"}]`}
+	_, errs, status := q.run("q", "-m", "claude-sonnet-4-6", "hi there")
+	if status != 78 || !strings.Contains(errs, "ANTHROPIC_API_KEY") {
+		t.Errorf("no key: status %d, %s", status, errs)
+	}
+	_, errs, status = q.run("q", "-m", "claude-sonet-4-6", "hi there")
+	if status != 4 || !strings.Contains(errs, "claude-sonnet-4-6") || !strings.Contains(errs, "holdfast models") {
+		t.Errorf("an unknown model: status %d, %s", status, errs)
+	}
+	q.config = append(q.config, `query.model=""`)
+	_, errs, status = q.run("q", "hi there")
+	if status != 2 || !strings.Contains(errs, "no model is chosen") {
+		t.Errorf("no model: status %d, %s", status, errs)
+	}
+	if out := q.ok("c", "ls"); !strings.Contains(out, "There are no conversations yet") {
+		t.Errorf("the list:\n%s", out)
+	}
+}
+
+func TestModelsListsWhatCanBeCalled(t *testing.T) {
+	q := newAsking(t, holdfast.Chat, plans)
+	out := q.ok("models")
+	if diff := cmp.Diff("MODEL  UPSTREAM  WINDOW  PRICE IN / OUT\nm      here      32.0k   unknown\n", out); diff != "" {
+		t.Error(diff)
+	}
+	if out := q.ok("models", "nothing"); !strings.HasPrefix(out, "No such model is known.") {
+		t.Errorf("none: %q", out)
+	}
+}
+
+func TestABlockOfMarkdownIsFinishedAtAnEmptyLineOutsideOfFences(t *testing.T) {
+	cases := []struct{ name, in, done string }{
+		{"nothing yet", "text", ""},
+		{"a paragraph", "one\n\ntwo", "one\n\n"},
+		{"an open fence", "a\n\n```go\nx\n\ny", "a\n\n"},
+		{"a closed fence", "```go\nx\n\ny\n```\n\nz", "```go\nx\n\ny\n```\n\n"},
+		{"a longer fence around a shorter one", "````\n```\n\n````\n\nz", "````\n```\n\n````\n\n"},
+		{"an empty line that may go on", "a\n ", ""},
+	}
+	for _, c := range cases {
+		if done, rest := blocks(c.in); done != c.done || done+rest != c.in {
+			t.Errorf("%s: %q and %q", c.name, done, rest)
+		}
+	}
+}
