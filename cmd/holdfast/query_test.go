@@ -321,18 +321,24 @@ func TestModelsListsWhatCanBeCalled(t *testing.T) {
 	}
 }
 
-func TestABlockOfMarkdownIsFinishedAtAnEmptyLineOutsideOfFences(t *testing.T) {
-	cases := []struct{ name, in, done string }{
-		{"nothing yet", "text", ""},
-		{"a paragraph", "one\n\ntwo", "one\n\n"},
-		{"an open fence", "a\n\n```go\nx\n\ny", "a\n\n"},
-		{"a closed fence", "```go\nx\n\ny\n```\n\nz", "```go\nx\n\ny\n```\n\n"},
-		{"a longer fence around a shorter one", "````\n```\n\n````\n\nz", "````\n```\n\n````\n\n"},
-		{"an empty line that may go on", "a\n ", ""},
+func TestMarkdownIsShownLineByLine(t *testing.T) {
+	cases := []struct{ name, in, want string }{
+		{"a heading", "## Two", "\x1b[1m## Two\x1b[22m"},
+		{"strong words and code", "a **b c** `d **e**` f", "a \x1b[1mb c\x1b[22m \x1b[36md **e**\x1b[39m f"},
+		{"a star is no mark", "2 ** 3 ** 4", "2 ** 3 ** 4"},
+		{"a list wraps behind its mark", "- one two three four five", "• one two\n  three four\n  five"},
+		{"a numbered list", "10. one two three four", "10. one two\n    three four"},
+		{"code is not wrapped", "```go\nfunc main() { return nil }\n````\n```\nafter", "\x1b[2m```go\x1b[22m\n\x1b[36mfunc main() { return nil }\x1b[39m\n\x1b[2m````\x1b[22m\n\x1b[2m```\x1b[22m\n\x1b[36mafter\x1b[39m"},
+		{"a table keeps its columns", "| a long column | another column |", "| a long column | another column |"},
 	}
 	for _, c := range cases {
-		if done, rest := blocks(c.in); done != c.done || done+rest != c.in {
-			t.Errorf("%s: %q and %q", c.name, done, rest)
+		m := &markdown{width: 16}
+		var got []string
+		for line := range strings.SplitSeq(c.in, "\n") {
+			got = append(got, m.line(line))
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%s:\n%s", c.name, diff)
 		}
 	}
 }
