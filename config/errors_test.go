@@ -288,6 +288,9 @@ func FuzzMerge(f *testing.F) {
 	f.Add("[[upstream]]\napi_key = \"sk-ant-0123456789\"\n\"\" = 1\n[a.'b.c'.\"d\"]\n", "a", "\"", "null")
 	f.Add("[[conversation.compaction.rules]]\nstrategy = \"replace\"\n[[conversation.compaction.rules]]\nsummary = {}\n",
 		"models.'a[0].b'.context_window", "1", `{"conversation":{"compaction":{"rules":[{"keep_first":"@2","reasoning":"strip"}]}}}`)
+	f.Add("mcp.a = {command = \"a\", env = {A = \"env:B\"}}\nmodels.m.price = {input = 0.1, output = 2}\nquery.titles = false\n",
+		"tools", "{allow = [\"a\", \"b*\"], deny = [\"a*\"]}", `{"query":{"model":"m","max_result":"1MB"},"models":{"m":{"max_output":3}}}`)
+	f.Add("[mcp.b]\nurl = \"http://h/?a=%7E#\"\nheaders = {A-b = \"file:/x\", a-C = \"\"}\n", "models.m.upstream", "openai", "{}")
 	f.Fuzz(func(t *testing.T, text, key, value, settings string) {
 		layers := []Layer{FileLayer("f.toml", []byte(text))}
 		if l, err := setLayer(key + "=" + value); err == nil {
@@ -339,8 +342,25 @@ func inRange(t *testing.T, c Config) {
 		}
 	}
 	for name, m := range c.Models {
-		if name == "" || m.ContextWindow < 1 || m.ContextWindow > 100_000_000 {
+		const most = 100_000_000
+		if name == "" || m == (Model{}) || m.ContextWindow < 0 || m.ContextWindow > most || m.MaxOutput < 0 || m.MaxOutput > most ||
+			m.ContextWindow > 0 && m.MaxOutput >= m.ContextWindow || m.Upstream != "" && !names[m.Upstream] {
 			t.Fatalf("bad model %q: %+v", name, m)
 		}
+		if p := m.Price; p != nil && (min(p.Input, p.Output, p.CacheRead, p.CacheWrite) < 0 || max(p.Input, p.Output, p.CacheRead, p.CacheWrite) > 1e12) {
+			t.Fatalf("bad price of %q: %+v", name, *p)
+		}
+	}
+	if q := c.Query; q.MaxCalls < 1 || q.MaxCalls > 1000 || q.ToolTimeout < 1e9 || q.ToolTimeout > 3600e9 || q.MaxResult < 1e3 || q.MaxResult > 10e6 ||
+		!q.Titles && q.TitleModel != "" {
+		t.Fatalf("bad query: %+v", q)
+	}
+	for name, s := range c.MCP {
+		if (s.Command == "") == (s.URL == nil) || s.URL != nil && (s.Args != nil || s.Env != nil || s.URL.User != nil) || s.Command != "" && s.Headers != nil {
+			t.Fatalf("bad server %q: %+v", name, s)
+		}
+	}
+	if c.Transcripts.Enabled && !c.Continuity.Enabled {
+		t.Fatal("recording without continuity")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -197,6 +198,10 @@ func TestSetTakesATOMLValueOrElseAText(t *testing.T) {
 		{[]string{"compaction_continuity.fork=empty"}, func(c *Config) { c.Continuity.Fork = ForkEmpty }},
 		{[]string{`compaction_continuity.fork='empty' # a TOML value`}, func(c *Config) { c.Continuity.Fork = ForkEmpty }},
 		{[]string{`models."a=b.c".context_window=5`}, func(c *Config) { c.Models = map[string]Model{"a=b.c": {ContextWindow: 5}} }},
+		{[]string{"mcp.git.command=git-server", "mcp.git.enabled=false"}, func(c *Config) { c.MCP = map[string]MCPServer{"git": {Command: "git-server"}} }},
+		{[]string{"models.m.price.input=3", "models.m.price.output=15"}, func(c *Config) {
+			c.Models = map[string]Model{"m": {Price: &Price{Input: 3e6, Output: 15e6, CacheRead: 3e6, CacheWrite: 3e6}}}
+		}},
 		{[]string{"conversation.compaction.auto.rule.keep_last=5h"}, func(c *Config) { c.Compaction.Auto.Rule.KeepLast = Bound{Kind: BoundAge, Age: 5 * 3600e9} }},
 		{[]string{`conversation.compaction.auto.rule.summary.context=a "quoted" \ text = 1`}, func(c *Config) {
 			c.Compaction.Auto.Rule.Summary = &SummaryRule{Context: `a "quoted" \ text = 1`}
@@ -268,6 +273,9 @@ func TestVariablesSetKeys(t *testing.T) {
 		"HOLDFAST_COMPACTION_CONTINUITY_PRESERVE_USER_WORDS=false",
 		`HOLDFAST_MODELS={"gpt-4.1" = {context_window = 7}}`,
 		"HOLDFAST_CONVERSATION_COMPACTION_RULES=[{summary = {}}]",
+		"HOLDFAST_QUERY_MODEL=gpt-5", "HOLDFAST_QUERY_TOOL_TIMEOUT=5m",
+		`HOLDFAST_TOOLS_ALLOW=["git_*"]`, "HOLDFAST_TOOLS_FILES=false",
+		`HOLDFAST_MCP={git = {command = "git-server"}}`,
 		"HOLDFAST_TRANSCRIPTS_ENABLED=", // counts as unset
 		"HOLDFAST_AGENTS_CACHE=/cache", "HOLDFAST_TEST_ROLE=x", "HOLDFAST_PORT=tcp://10.0.0.1:80",
 		"HOLDFAST_PORT_80_TCP_ADDR=10.0.0.1", "HOLDFAST_SERVICE_HOST=10.0.0.1", "HOLDFAST_SERVICE_PORT_HTTP=80",
@@ -280,6 +288,9 @@ func TestVariablesSetKeys(t *testing.T) {
 	want.Limits = Limits{2 << 20, 9 << 20}
 	want.Continuity.Preserve.UserWords = false
 	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
+	want.Query.Model, want.Query.ToolTimeout = "gpt-5", 5*time.Minute
+	want.Tools = Tools{Allow: []string{"git_*"}}
+	want.MCP = map[string]MCPServer{"git": {Enabled: true, Command: "git-server"}}
 	want.Compaction.Rules = []Rule{{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: KeepTools, Summary: &SummaryRule{}}}
 	if diff := cmp.Diff(want, m.Config); diff != "" {
 		t.Error(diff)
@@ -300,7 +311,11 @@ func TestErrorsOfVariablesNameThem(t *testing.T) {
 		"HOLDFAST_LIMITS={body.x = 1}": "environment HOLDFAST_LIMITS: limits.body must be a size such as \"64MiB\", \"64MB\" or a number of bytes",
 		"HOLDFAST_CONVERSATION_COMPACTION_RULES=[{summary = {modl = 1}}]":  "environment HOLDFAST_CONVERSATION_COMPACTION_RULES: unknown key \"conversation.compaction.rules.summary.modl\"\nDid you mean \"model\"?",
 		"HOLDFAST_CONVERSATION_COMPACTION_RULES=[{summary = {model = 1}}]": `environment HOLDFAST_CONVERSATION_COMPACTION_RULES: conversation.compaction.rules.summary.model must be a text such as "claude-haiku-4-5"`,
-		"HOLDFAST_UPSTREAM=sk-ant-1234":                                    "environment HOLDFAST_UPSTREAM: upstream must be a list: write [[upstream]] above each entry",
+		"HOLDFAST_QUERY_MODEL=4":          `environment HOLDFAST_QUERY_MODEL: query.model must be a text such as "claude-sonnet-4-5"`,
+		"HOLDFAST_QUERY_MAX_CALS=4":       "environment HOLDFAST_QUERY_MAX_CALS: there is no such setting. Did you mean HOLDFAST_QUERY_MAX_CALLS?",
+		"HOLDFAST_MCP_GIT_COMMAND=git":    "environment HOLDFAST_MCP_GIT_COMMAND: there is no such setting. Variables are named like keys, as HOLDFAST_LIMITS_BODY is for limits.body. See holdfast config schema",
+		"HOLDFAST_MCP={a = {comand = 1}}": "environment HOLDFAST_MCP: unknown key \"mcp.a.comand\"\nDid you mean \"command\"?",
+		"HOLDFAST_UPSTREAM=sk-ant-1234":   "environment HOLDFAST_UPSTREAM: upstream must be a list: write [[upstream]] above each entry",
 	} {
 		_, err := Sources{Environ: Environ{entry}}.Load()
 		if err == nil || err.Error() != want || holdfast.CodeOf(err) != holdfast.ErrConfig {
@@ -310,7 +325,7 @@ func TestErrorsOfVariablesNameThem(t *testing.T) {
 }
 
 func TestAConversationGivesAJSONObject(t *testing.T) {
-	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7}},
+	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7,"price":{"input":1,"output":2.5}}},"query":{"model":"gpt-5"},
 		"conversation":{"compaction":{"rules":[{"summary":{}},{"keep_first":0,"reasoning":"strip"}],"auto":{"trigger_ratio":0.5}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +336,8 @@ func TestAConversationGivesAJSONObject(t *testing.T) {
 	}
 	want := Default()
 	want.Limits.Body = 1 << 20
-	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
+	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7, Price: &Price{Input: 1e6, Output: 2.5e6, CacheRead: 1e6, CacheWrite: 1e6}}}
+	want.Query.Model = "gpt-5"
 	want.Compaction.Auto.TriggerRatio = 0.5
 	want.Compaction.Rules = []Rule{
 		{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: KeepTools, Summary: &SummaryRule{}},
@@ -350,6 +366,11 @@ func TestErrorsOfAConversation(t *testing.T) {
 		`{"upstream":[` + jsonUp + `]}`:          "conversation: upstream" + guarded,
 		`{"transcripts":{"enabled":true}}`:       "conversation: transcripts.enabled" + guarded,
 		`{"transcripts":{"enabled":"true"}}`:     "conversation: transcripts.enabled must be true or false",
+		`{"tools":{"deny":["fs_*"]}}`:            "conversation: tools.deny" + guarded,
+		`{"mcp":{"a":{"command":"sh"}}}`:         "conversation: mcp.a.command" + guarded,
+		`{"mcp":{"a":{"env":{"A":"1"}}}}`:        "conversation: mcp.a.env.A" + guarded,
+		`{"models":{"a":{"upstream":"openai"}}}`: "conversation: models.a.upstream" + guarded,
+		`{"query":{"max_calls":0}}`:              "conversation: query.max_calls must be from 1 to 1000",
 		`{"models":{"a":{"context_window":[]}}}`: "conversation: models.a.context_window must be a whole number such as 200000",
 	} {
 		l, err := ConversationLayer("conversation", []byte(text))
@@ -367,7 +388,7 @@ const jsonUp = `{"name":"a","protocol":"chat","base_url":"http://h"}`
 // assignments are valid together in any number and order, as far as each is
 // given once.
 var assignments = []string{
-	"upstream = [" + up + "]", "upstream = [{name=\"b\", protocol=\"gemini\", base_url=\"http://h\", models=[\"a*\", \"b\"]}]",
+	"upstream = [" + up + "]", "upstream = [{name=\"b\", protocol=\"gemini\", base_url=\"http://h\", models=[\"a*\", \"b\"]}, " + up + "]",
 	"limits.body = \"1MiB\"", "limits.body = 70000", "limits.in_flight = \"1GiB\"",
 	"compaction_continuity.enabled = true", "compaction_continuity.max_capsule_tokens = 1500", "compaction_continuity.max_capsule_tokens = 20000",
 	"compaction_continuity.user_words_tokens = 1001", "compaction_continuity.ttl = \"90m30s\"", "compaction_continuity.fork = \"empty\"",
@@ -380,11 +401,20 @@ var assignments = []string{
 	"conversation.compaction.auto.rule.reasoning = \"keep\"", "conversation.compaction.auto.rule.keep_first = \"last-compaction\"",
 	"conversation.compaction.auto.rule.summary = {model = \"m\"}",
 	"models.a.context_window = 5", "models.\"b.c]\".context_window = 6", "models.\"\\t\".context_window = 7",
+	"query.model = \"gpt-5\"", "query.model = \"\"", "query.system = \"a\\n\\\"b\\\"\"", "query.max_calls = 1", "query.titles = true",
+	"query.title_model = \"gpt-5-nano\"", "query.tool_timeout = \"90s\"", "query.max_result = 1001", "query.max_result = \"1 MiB\"",
+	"tools.allow = [\"a_*\", \"b\"]", "tools.allow = []", "tools.deny = [\"c_*\", \"*x\"]", "tools.deny = []", "tools.files = false",
+	"mcp.p.command = \"p\"", "mcp.p.args = [\"\", \"-v\"]", "mcp.p.env.A = \"env:A\"", "mcp.p.env.B = \"\\u202e\"",
+	"mcp.q.url = \"http://h/?a=%7e\"", "mcp.q.enabled = false", "mcp.q.headers.\"a.b\" = \"env:C\"", "mcp.q.headers.X = \"1\"",
+	"models.a.upstream = \"a\"", "models.a.max_output = 4", "models.\"b.c]\".price.input = 0.3", "models.\"b.c]\".price.output = 1e6", "models.\"b.c]\".price.cache_read = 0.1",
 }
+
+// ground is a layer below, with what some of the assignments need.
+const ground = "upstream = [" + up + "]\nmcp = {p = {command = \"p\"}, q = {url = \"http://h\"}}\nmodels.\"b.c]\".price = {input = 1, output = 2}\n"
 
 func TestWhatIsShownReadsBackAndNamesTheLastLayer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var texts []string
+		texts := []string{ground}
 		last := map[string]string{}
 		for i := range rapid.IntRange(0, 4).Draw(t, "layers") {
 			var lines []string
@@ -396,7 +426,7 @@ func TestWhatIsShownReadsBackAndNamesTheLastLayer(t *testing.T) {
 				}
 				given[key] = true
 				lines = append(lines, a)
-				last[key] = fmt.Sprintf("%d.toml:%d", i+1, len(lines))
+				last[key] = fmt.Sprintf("%d.toml:%d", i+2, len(lines))
 			}
 			texts = append(texts, strings.Join(lines, "\n"))
 		}

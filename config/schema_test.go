@@ -47,6 +47,7 @@ func TestTheSchemaAcceptsWhatMergeAccepts(t *testing.T) {
 		"nothing":              "",
 		"all keys":             full,
 		"what is built in":     merge(t).TOML(false),
+		"what may be empty":    "query = {model = \"\", system = \"\", title_model = \"\"}\ntools = {allow = [], deny = []}\nmcp.a = {command = \"x\", args = [\"\"], env = {A = \"\"}}",
 		"a strategy":           "[[conversation.compaction.rules]]\nstrategy = \"replace\"\n",
 		"every assignment":     strings.Join([]string{assignments[1], assignments[3], assignments[9], assignments[17], assignments[23], assignments[25]}, "\n"),
 		"a summary by default": "conversation.compaction.rules = [{summary = {}}]",
@@ -68,6 +69,12 @@ func TestTheSchemaRefusesWhatAnEditorShouldMark(t *testing.T) {
 		"conversation.compaction.auto.trigger_ratio = 0", "conversation.compaction.auto.trigger_ratio = 1.5", "conversation.compaction.auto.min_gain = 1",
 		"conversation.compaction.rules = [{keep_first = -1, summary = {}}]", "conversation.compaction.rules = [{tool_calls = \"drop\"}]",
 		"models.m.context_window = 0", "models.m.window = 5", "models = 5",
+		"models.m.price = 3", "models.m.price = {input = -1, output = 1}", "models.m.price = {input = 1, output = 1, cached = 1}", "models.m.max_output = 0", "models.m.upstream = \"A\"",
+		"query.max_calls = 0", "query.max_calls = 1001", "query.tool_timeout = \"60\"", "query.max_result = \"30 kilo\"", "query.model = 1", "query.models = \"m\"",
+		"tools.allow = \"fs_*\"", "tools.deny = [\"\"]", "tools.files = 1", "tools.fs = true",
+		"mcp.A.command = \"x\"", "mcp.a.command = \"\"", "mcp.a.args = \"x\"", "mcp.a = {command = \"x\", args = [1]}", "mcp.a.cmd = \"x\"",
+		"mcp.a = {command = \"x\", env = {\"A B\" = \"1\"}}", "mcp.a = {command = \"x\", env = {A = 1}}",
+		"mcp.a.url = \"h\"", "mcp.a = {url = \"http://h\", headers = {\"a b\" = \"1\"}}", "mcp.a = {url = \"http://h\", headers = {a = \"\"}}",
 	} {
 		if _, err := parse(text); err == nil {
 			t.Errorf("Merge accepts %s", text)
@@ -108,6 +115,9 @@ func TestEveryKeyStandsInTheSchemaWithWhatItIsFor(t *testing.T) {
 		if got := string(root.Properties["limits"].Properties[key].Default); got != want {
 			t.Errorf("the default of limits.%s is %s, want %s", key, got, want)
 		}
+	}
+	if got := string(root.Properties["tools"].Properties["allow"].Default); got != `["fs_*","update_plan"]` {
+		t.Errorf("the default of tools.allow is %s", got)
 	}
 	if got := string(root.Properties["conversation"].Properties["compaction"].Properties["auto"].Properties["min_gain"].Default); got != "0.02" {
 		t.Errorf("the default of min_gain is %s", got)

@@ -50,6 +50,19 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
 	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
+	for text, want := range map[string]string{
+		"[tools]\nallow = [\"*\"]":                                    ":2: tools.allow ",
+		"tools.deny = []":                                             ":1: tools.deny ",
+		"[mcp.a]\nenabled = true\ncommand = \"sh\"":                   ":3: mcp.a.command ",
+		"mcp.a.env.B = \"1\"":                                         ":1: mcp.a.env.B ",
+		"[models.\"m.n\"]\ncontext_window = 5\nupstream = \"openai\"": ":3: models.\"m.n\".upstream ",
+	} {
+		w.write("home/project/sub/.holdfast.toml", text)
+		w.fails(text, holdfast.ErrConfig, other+want+notTrusted)
+	}
+	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.model = \"m\"\nmodels.m.price = {input = 1, output = 2}\n[tools]\n")
+	w.body("what needs no trust", 100_002, other+":1")
+	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
 	w.DataDir = ""
 	w.fails("without a data directory", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
 	w.File = other
@@ -131,6 +144,12 @@ func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"limits.body = 100_001\n":                                 "",
 		"transcripts = {enabled = true}\nlimits.body = 100_001\n": "[transcripts]\nenabled = true\n",
+		"[tools]\n[mcp.a]\n[models.m]\ncontext_window = 5\n":      "",
+		"tools.deny = []\n":                                       "[tools]\ndeny = []\n",
+		// Each is shown also where the rest of it stands in another layer.
+		"mcp.a = {enabled = false, args = [\"-x\"]}\n":                                                              "[mcp.a]\nenabled = false\nargs = [\"-x\"]\n",
+		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n",
+		"[mcp.a]\nurl = \"http://\\u0068\"\n[mcp.a.headers]\nX = \"\\u0031\"\n[query]\nmodel = \"m\"\n":             "[mcp.a]\nurl = \"http://h\"\n\n[mcp.a.headers]\nX = \"1\"\n",
 		"upstream = [{name = \"a\", protocol = \"chat\", base_url = \"http://\\u0068\", models = [\"\\u202e\"]}]\n": "[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\nmodels = [\"\\u202E\"]\n",
 	} {
 		file, err := ReadWorkspace(w.write("home/project/.holdfast.toml", text))
