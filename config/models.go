@@ -64,9 +64,6 @@ func (r *reader) modelEntries(f file) (map[string]Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m == (Model{}) {
-			return nil, r.at(key, "says nothing of the model. Add what you know, such as context_window, or remove it")
-		}
 		if models == nil {
 			models = map[string]Model{}
 		}
@@ -77,18 +74,14 @@ func (r *reader) modelEntries(f file) (map[string]Model, error) {
 
 func (r *reader) model(key string, in modelFile) (Model, error) {
 	var m Model
-	window, output := key+".context_window", key+".max_output"
 	if set(&m.Upstream, in.Upstream); r.has(key+".upstream") && m.Upstream == "" {
 		return m, r.at(key+".upstream", "is empty. Write the name of an upstream, or remove it")
 	}
-	if err := r.whole(window, in.ContextWindow, &m.ContextWindow); err != nil {
+	if err := r.whole(key+".context_window", in.ContextWindow, &m.ContextWindow); err != nil {
 		return m, err
 	}
-	if err := r.whole(output, in.MaxOutput, &m.MaxOutput); err != nil {
+	if err := r.whole(key+".max_output", in.MaxOutput, &m.MaxOutput); err != nil {
 		return m, err
-	}
-	if m.ContextWindow > 0 && m.MaxOutput >= m.ContextWindow {
-		return m, r.at(r.later(output, window), "leaves no room for a prompt: max_output (%d) must be below context_window (%d)", m.MaxOutput, m.ContextWindow)
 	}
 	var err error
 	m.Price, err = r.price(key+".price", in)
@@ -101,51 +94,59 @@ func (r *reader) price(key string, in modelFile) (*Price, error) {
 	}
 	p := &Price{}
 	for _, c := range []struct {
-		name     string
-		in       *float64
-		out      *int64
-		required bool
+		name string
+		in   *float64
+		out  *int64
 	}{
-		{"input", in.Price.Input, &p.Input, true},
-		{"output", in.Price.Output, &p.Output, true},
-		{"cache_read", in.Price.CacheRead, &p.CacheRead, false},
-		{"cache_write", in.Price.CacheWrite, &p.CacheWrite, false},
+		{".input", in.Price.Input, &p.Input},
+		{".output", in.Price.Output, &p.Output},
+		{".cache_read", in.Price.CacheRead, &p.CacheRead},
+		{".cache_write", in.Price.CacheWrite, &p.CacheWrite},
 	} {
 		switch {
-		case c.in == nil && c.required:
-			return nil, r.at(key, "has no %s. Add one: %s", c.name, r.form(key+"."+c.name))
 		case c.in == nil:
 			*c.out = p.Input // what is not told is not told to be cheaper
 		case *c.in == 0 || *c.in >= 1e-6 && *c.in <= maxPrice:
 			*c.out = int64(math.Round(*c.in * 1e6))
 		default:
-			return nil, r.at(key+"."+c.name, "must be 0, or from 0.000001 to %d US dollars for a million tokens", maxPrice)
+			return nil, r.at(key+c.name, "must be 0, or from 0.000001 to %d US dollars for a million tokens", maxPrice)
 		}
 	}
 	return p, nil
 }
 
-// routes checks that the upstreams of models are there.
-func (r *reader) routes(c Config) error {
+// told checks that all layers together say enough of a model, and nothing that
+// cannot be.
+func (r *reader) told(key string, m Model, upstreams []Upstream) error {
+	if m == (Model{}) {
+		return r.at(key, "says nothing of the model. Add what you know, such as context_window, or remove it")
+	}
+	window, output := key+".context_window", key+".max_output"
+	if m.ContextWindow > 0 && m.MaxOutput >= m.ContextWindow {
+		return r.at(r.later(output, window), "leaves no room for a prompt: max_output (%d) must be below context_window (%d)", m.MaxOutput, m.ContextWindow)
+	}
+	for _, part := range []string{"input", "output"} {
+		if price := key + ".price"; m.Price != nil && !r.has(price+"."+part) {
+			return r.at(price, "has no %s. Add one: %s", part, r.form(price+"."+part))
+		}
+	}
+	if m.Upstream == "" {
+		return nil
+	}
 	var names []string
-	for _, u := range c.Upstreams {
+	for _, u := range upstreams {
 		names = append(names, u.Name)
 	}
-	for _, model := range sortedKeys(c.Models) {
-		name := c.Models[model].Upstream
-		if name == "" || slices.Contains(names, name) {
-			continue
-		}
-		key := "models." + keyPart(model) + ".upstream"
-		if r.later(key, "upstream") == "upstream" {
-			return r.at("upstream", "has none with the name %q, which %s has (%s). Add it, or change that", name, key, where(r.layers, r.places[key]))
-		}
-		if best := nearest(name, names); best != "" {
-			return r.at(key, "%q is the name of no upstream. Did you mean %q?", name, best)
-		}
-		return r.at(key, "%q is the name of no upstream. Known are %s", name, strings.Join(names, ", "))
+	key += ".upstream"
+	switch best := nearest(m.Upstream, names); {
+	case slices.Contains(names, m.Upstream):
+		return nil
+	case r.later(key, "upstream") == "upstream":
+		return r.at("upstream", "has none with the name %q, which %s has (%s). Add it, or change that", m.Upstream, key, where(r.layers, r.places[key]))
+	case best != "":
+		return r.at(key, "%q is the name of no upstream. Did you mean %q?", m.Upstream, best)
 	}
-	return nil
+	return r.at(key, "%q is the name of no upstream. Known are %s", m.Upstream, strings.Join(names, ", "))
 }
 
 func modelsTree(models map[string]Model) *node {

@@ -30,7 +30,10 @@ func (r *reader) config(f file) (Config, error) {
 	if err := r.query(f, &c.Query); err != nil {
 		return Config{}, err
 	}
-	return c, r.dependent(&c)
+	if err := r.dependent(&c); err != nil {
+		return Config{}, err
+	}
+	return c, nil
 }
 
 // guarded are the values of the tables that have guarded keys.
@@ -67,7 +70,12 @@ func (r *reader) dependent(c *Config) error {
 	if err := r.serverKinds(c.MCP); err != nil {
 		return err
 	}
-	return r.routes(*c)
+	for _, name := range sortedKeys(c.Models) {
+		if err := r.told("models."+keyPart(name), c.Models[name], c.Upstreams); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
