@@ -20,6 +20,27 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 			"f.toml:3: unknown key \"limits.bodi\"\n    bodi = \"1MiB\"\nDid you mean \"body\"?",
 		},
 		{
+			"a known key in capitals", "[limits]\nBody = \"1MiB\"\n",
+			"f.toml:2: unknown key \"limits.Body\"\n    Body = \"1MiB\"\nDid you mean \"body\"?",
+		},
+		{
+			"a known table in capitals", "[LIMITS]\nbody = \"1MiB\"\n",
+			"f.toml:1: unknown key \"LIMITS\"\n    [LIMITS]\nDid you mean \"limits\"?",
+		},
+		{
+			"a known list in capitals", "[[Upstream]]\nname = \"a\"\n",
+			"f.toml:1: unknown key \"Upstream\"\n    [[Upstream]]\nDid you mean \"upstream\"?",
+		},
+		{
+			"a known key of a list in capitals", "upstream = [" + up + ",\n{Name=\"b\", protocol=\"chat\", base_url=\"http://h\"}]\n",
+			"f.toml:2: unknown key \"upstream.Name\"\n    {Name=\"b\", protocol=\"chat\", base_url=\"http://h\"}]\nDid you mean \"name\"?",
+		},
+		{
+			"a known key below a name in capitals", "[models.\"a.B[0]\"]\nContext_Window = 5\n",
+			"f.toml:2: unknown key \"models.\\\"a.B[0]\\\".Context_Window\"\n    Context_Window = 5\nDid you mean \"context_window\"?",
+		},
+		{"a table where a size belongs", "limits.body.Max = 5\n", "f.toml:1: limits.body must be a size such as \"64MiB\", \"64MB\" or a number of bytes"},
+		{
 			"an unknown table suggests the nearest table", "[compaction_contuinity]\nenabled = true\n",
 			"f.toml:1: unknown key \"compaction_contuinity\"\n    [compaction_contuinity]\nDid you mean \"compaction_continuity\"?",
 		},
@@ -290,6 +311,7 @@ func FuzzMerge(f *testing.F) {
 		"models.'a[0].b'.context_window", "1", `{"conversation":{"compaction":{"rules":[{"keep_first":"@2","reasoning":"strip"}]}}}`)
 	f.Add("mcp.a = {command = \"a\", env = {A = \"env:B\"}}\nmodels.m.price = {input = 0.1, output = 2}\nquery.titles = false\n",
 		"tools", "{allow = [\"a\", \"b*\"], deny = [\"a*\"]}", `{"query":{"model":"m","max_result":"1MB"},"models":{"m":{"max_output":3}}}`)
+	f.Add("[mCp.b]\nurl = \"http://h\"\nheaders = {a-C = \"\"}\n", "Models.m.upstream", "openai", `{"Transcripts":{"enabled":true}}`)
 	f.Add("[mcp.b]\nurl = \"http://h/?a=%7E#\"\nheaders = {A-b = \"file:/x\", a-C = \"\"}\n", "models.m.upstream", "openai", "{}")
 	f.Fuzz(func(t *testing.T, text, key, value, settings string) {
 		layers := []Layer{FileLayer("f.toml", []byte(text))}

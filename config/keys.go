@@ -20,6 +20,11 @@ type key struct {
 	required bool // in each element of its list
 }
 
+// holdsKeys is whether the value is a table or a list of tables.
+func (k key) holdsKeys() bool {
+	return k.value.Type == "object" || k.value.Type == "array" && k.value.Items == nil
+}
+
 // kind is what the value of a key must be.
 type kind struct {
 	form  string // behind "must be"
@@ -241,12 +246,16 @@ func dotted(parts []string) string {
 var keyParts = regexp.MustCompile(`"(?:\\.|[^"\\])*"|[^."]+`)
 
 // knownKey is the name in keys of a key that reader.places has.
-func knownKey(name string) string {
+func knownKey(name string) string { return general(partsOf(name)) }
+
+// partsOf are the parts of a key that reader.places has, without positions in
+// lists. A name that a person chose may lose what follows a bracket.
+func partsOf(name string) []string {
 	parts := keyParts.FindAllString(name, -1)
 	for i := range parts {
-		parts[i], _, _ = strings.Cut(parts[i], "[") // the position in a list
+		parts[i], _, _ = strings.Cut(parts[i], "[")
 	}
-	return general(parts)
+	return parts
 }
 
 // join puts a part behind a dotted key.
@@ -302,12 +311,12 @@ func hint(parts []string) string {
 	return "Known here are " + strings.Join(here, ", ") + "."
 }
 
-// nearest is that of some names which a wrong one was most likely meant to be; ""
-// for none.
+// nearest is that of some names which a wrong one was most likely meant to be,
+// whatever its capitals; "" for none.
 func nearest(name string, known []string) string {
 	best, bestDistance := "", len(name)/3+1
 	for _, k := range known {
-		if d := distance(k, name); d <= bestDistance {
+		if d := distance(strings.ToLower(k), strings.ToLower(name)); d <= bestDistance {
 			best, bestDistance = k, d-1
 		}
 	}

@@ -366,6 +366,7 @@ func TestErrorsOfAConversation(t *testing.T) {
 		`{"upstream":[` + jsonUp + `]}`:          "conversation: upstream" + guarded,
 		`{"transcripts":{"enabled":true}}`:       "conversation: transcripts.enabled" + guarded,
 		`{"transcripts":{"enabled":"true"}}`:     "conversation: transcripts.enabled must be true or false",
+		`{"Transcripts":{"enabled":true}}`:       "conversation: unknown key \"Transcripts\"\nDid you mean \"transcripts\"?",
 		`{"tools":{"deny":["fs_*"]}}`:            "conversation: tools.deny" + guarded,
 		`{"mcp":{"a":{"command":"sh"}}}`:         "conversation: mcp.a.command" + guarded,
 		`{"mcp":{"a":{"env":{"A":"1"}}}}`:        "conversation: mcp.a.env.A" + guarded,

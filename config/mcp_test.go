@@ -31,6 +31,7 @@ func TestErrorsOfServers(t *testing.T) {
 		{"headers of a command", "[mcp.a]\ncommand = \"g\"\nheaders.X = \"1\"\n", "f.toml:3: mcp.a.headers has no effect beside command. Remove it"},
 		{"a blank command", "mcp.a.command = \" \"\n", "f.toml:1: mcp.a.command is empty. Write the program that is the server"},
 		{"an unknown key, and what may be a credential", "mcp.a = {env = {DSN = \"pg://u:pw@h\"}, comand = \"g\"}\n", "f.toml:1: unknown key \"mcp.a.comand\"\n    mcp.a = ...\nDid you mean \"command\"?"},
+		{"a server in capitals", "MCP.a = {command = \"g\", args = [\"pw\"]}\n", "f.toml:1: unknown key \"MCP\"\n    MCP.a = ...\nDid you mean \"mcp\"?"},
 		{"a command line", "[mcp.a]\ncommand = [\"g\", \"pw\"]\n", "f.toml:2: mcp.a.command must be a text such as \"npx\"\n    command = ..."},
 		{"one argument where a list belongs", "mcp.a.args = \"x\"\n", "f.toml:1: mcp.a.args must be a list of texts such as [\"--verbose\"]\n    mcp.a.args = ..."},
 		{"a number in a variable", "mcp.a = {command = \"g\", env = {PORT = 80}}\n", "f.toml:1: mcp.a.env.PORT must be a text, or \"env:NAME\" to pass a variable on\n    mcp.a = ..."},

@@ -143,6 +143,9 @@ func (r *reader) layer(i int, f *file) error {
 		return r.mismatch(number, found, err)
 	}
 	f.Models, f.MCP = over(models, f.Models, modelFile.over), over(servers, f.MCP, serverFile.over)
+	if err := r.spelled(own); err != nil {
+		return err
+	}
 	for _, key := range sortedKeys(own) {
 		if known := knownKey(key); l.refusal != "" && isGuarded(known) && keys[known].value.Type != "object" {
 			return r.fail(own[key], "%s %s", plainKey(key), l.refusal)
@@ -165,6 +168,24 @@ func (r *reader) layer(i int, f *file) error {
 	}
 	*rules = merged
 	maps.Copy(r.places, own)
+	return nil
+}
+
+// spelled refuses keys that only the decoder takes, to which capitals are the
+// same as small letters: nothing else here would see them.
+func (r *reader) spelled(own map[string]place) error {
+	for _, key := range sortedKeys(own) {
+		known := knownKey(key)
+		if _, ok := keys[known]; ok {
+			continue
+		}
+		table := keys[known[:max(strings.LastIndexByte(known, '.'), 0)]]
+		if table.name != "" && !table.holdsKeys() {
+			continue // a table where a value belongs is an error of that value
+		}
+		parts := partsOf(key)
+		return r.fail(own[key], "unknown key %q%s\n%s", plainKey(key), r.excerptOf(parts, own[key]), hint(parts))
+	}
 	return nil
 }
 
@@ -304,7 +325,7 @@ func (r *reader) mismatch(layer int, found *keyLines, err error) error {
 	at, key := place{layer, line}, found.keyAt(line, column, d.Key())
 	k, ok := keys[general(key)]
 	if !ok {
-		return r.fail(at, "%s%s", strings.TrimPrefix(err.Error(), "toml: "), r.excerpt(at))
+		return r.fail(at, "%s%s", strings.TrimPrefix(err.Error(), "toml: "), r.excerptOf(key, at))
 	}
 	return r.fail(at, "%s must be %s%s", dotted(key), k.form, r.excerptOf(key, at))
 }
@@ -313,7 +334,7 @@ func (r *reader) mismatch(layer int, found *keyLines, err error) error {
 // credential.
 func (r *reader) excerptOf(key []string, at place) string {
 	text := r.excerpt(at)
-	if name, _, ok := strings.Cut(text, "="); ok && key[0] == "mcp" {
+	if name, _, ok := strings.Cut(text, "="); ok && strings.EqualFold(key[0], "mcp") {
 		return name + "= ..."
 	}
 	return text

@@ -60,6 +60,8 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 		w.write("home/project/sub/.holdfast.toml", text)
 		w.fails(text, holdfast.ErrConfig, other+want+notTrusted)
 	}
+	w.write("home/project/sub/.holdfast.toml", "Tools.allow = [\"*\"]")
+	w.fails("in capitals", holdfast.ErrConfig, other+":1: unknown key \"Tools\"\n    Tools.allow = [\"*\"]\nDid you mean \"tools\"?")
 	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.model = \"m\"\nmodels.m.price = {input = 1, output = 2}\n[tools]\n")
 	w.body("what needs no trust", 100_002, other+":1")
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
@@ -149,6 +151,7 @@ func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
 		// Each is shown also where the rest of it stands in another layer.
 		"mcp.a = {enabled = false, args = [\"-x\"]}\n":                                                              "[mcp.a]\nenabled = false\nargs = [\"-x\"]\n",
 		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n",
+		"transcripts.enabled = true\n[models.n]\n[models.m]\nprice = {output = 2}\n":                                "[transcripts]\nenabled = true\n",
 		"[mcp.a]\nurl = \"http://\\u0068\"\n[mcp.a.headers]\nX = \"\\u0031\"\n[query]\nmodel = \"m\"\n":             "[mcp.a]\nurl = \"http://h\"\n\n[mcp.a.headers]\nX = \"1\"\n",
 		"upstream = [{name = \"a\", protocol = \"chat\", base_url = \"http://\\u0068\", models = [\"\\u202e\"]}]\n": "[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\nmodels = [\"\\u202E\"]\n",
 	} {
