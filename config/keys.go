@@ -99,9 +99,9 @@ func choice[T ~string](values ...T) kind {
 }
 
 // guarded are the keys, some of them only reserved, that with all below them
-// decide what is run, what is spent and where data goes. Tools are among them as
-// a whole: a list takes the place of the one before, so that even one of what is
-// denied could allow something.
+// decide what is run, what is spent and where data goes. Of the tools also what is
+// denied is guarded: a list takes the place of the one before, so that it could
+// allow again what the user's own file denies.
 var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "extractor", "policies", "budgets", "transcripts", "principals"}
 
 // isGuarded takes the name of a key in keys.

@@ -110,7 +110,7 @@ func (a *app) beginTrust(trust *config.Trust, path string, yes bool) error {
 	}
 	if !yes {
 		question := fmt.Sprintf("%s sets what needs trust:\n\n%s\nTrust this file as it is? [y/N] ", line(path), guarded)
-		ok, err := a.ask(question, "this lets a file decide where data goes", "Nothing was trusted.")
+		ok, err := a.ask(question, "this lets a file decide what is run and where data goes", "Nothing was trusted.")
 		if err != nil || !ok {
 			return err
 		}
