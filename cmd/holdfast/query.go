@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast"
@@ -398,10 +396,4 @@ func (a *app) title(ctx context.Context, s *conversations.Service, l conversatio
 			<-done
 		}
 	}
-}
-
-// isTerminal reports whether a file is a terminal.
-func isTerminal(r any) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(f.Fd())
 }
