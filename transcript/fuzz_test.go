@@ -11,7 +11,11 @@ import (
 // fuzzed reads anything as a format: no panic, no event without a session that was
 // told of, no id twice, no place of an overlay that was not there.
 func fuzzed(f *testing.F, format Format) {
-	f.Add(whole[format])
+	seed := whole[format] + documents[format]
+	if format == OpenCode {
+		seed = openCodeExport()
+	}
+	f.Add(seed)
 	f.Add("{}\n[]\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		Sniff([]byte(in), "f")
@@ -46,3 +50,8 @@ func fuzzed(f *testing.F, format Format) {
 func FuzzClaudeCode(f *testing.F) { fuzzed(f, ClaudeCode) }
 func FuzzCodex(f *testing.F)      { fuzzed(f, Codex) }
 func FuzzPi(f *testing.F)         { fuzzed(f, Pi) }
+func FuzzGemini(f *testing.F)     { fuzzed(f, Gemini) }
+func FuzzQwen(f *testing.F)       { fuzzed(f, Qwen) }
+func FuzzCline(f *testing.F)      { fuzzed(f, Cline) }
+func FuzzJP(f *testing.F)         { fuzzed(f, JP) }
+func FuzzOpenCode(f *testing.F)   { fuzzed(f, OpenCode) }

@@ -35,6 +35,10 @@ type stream struct {
 	key    []string
 	labels map[string]int
 
+	// marked says that the file marks its turns, so that messages begin none.
+	marked bool
+	schema []byte // of the answer to the next message of a person
+
 	state any // of the format
 }
 
@@ -165,6 +169,13 @@ func (s *stream) id(label string) holdfast.EventID {
 	return holdfast.EventID(u.String())
 }
 
+// peek is the id that the next event with a label will have.
+func (s *stream) peek(label string) holdfast.EventID {
+	id := s.id(label)
+	s.labels[label]--
+	return id
+}
+
 // emit yields an event; label is what it is in its record. It reports whether the
 // event is new.
 func (s *stream) emit(label string, e holdfast.Event) bool {
@@ -207,10 +218,7 @@ func (s *stream) model(label string, e holdfast.Event) {
 		return
 	}
 	// What was read already opens nothing.
-	n := s.labels[label]
-	id := s.id(label)
-	s.labels[label] = n
-	if !s.done[id] {
+	if !s.done[s.peek(label)] {
 		s.open()
 	}
 	s.emit(label, e)
@@ -247,11 +255,15 @@ func (s *stream) user(parts []holdfast.Part, synthetic bool) {
 			messages = append(messages, message{[]holdfast.Part{p}, mark})
 		}
 	}
-	if typed {
+	if typed && !s.marked {
 		s.turn()
 	}
 	for _, m := range messages {
-		s.model("user", holdfast.UserMessage{Parts: m.parts, Synthetic: m.synthetic})
+		e := holdfast.UserMessage{Parts: m.parts, Synthetic: m.synthetic}
+		if !m.synthetic {
+			e.Schema = s.schema
+		}
+		s.model("user", e)
 	}
 }
 
@@ -279,7 +291,9 @@ func (s *stream) reasoning(text string, opaque []byte) {
 // usage yields what a call took, unless that is nothing.
 func (s *stream) usage(u holdfast.Usage) {
 	if u.Window() > 0 {
-		u.Purpose = holdfast.ForTurn
+		if u.Purpose == "" {
+			u.Purpose = holdfast.ForTurn
+		}
 		s.emit("usage", u)
 	}
 }

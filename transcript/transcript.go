@@ -89,6 +89,11 @@ var readers = map[Format]func(*stream, io.Reader) error{
 	ClaudeCode: lines(claudeLine),
 	Codex:      lines(codexLine),
 	Pi:         lines(piLine),
+	Gemini:     readGemini,
+	Qwen:       lines(qwenLine),
+	Cline:      readCline,
+	JP:         readJP,
+	OpenCode:   readOpenCode,
 }
 
 // Read yields what a file of a format holds, in its order: each session before its
@@ -147,6 +152,18 @@ func lines(line func(*stream, []byte) error) func(*stream, io.Reader) error {
 		}
 		return nil
 	}
+}
+
+// document reads a whole JSON document into v.
+func document(r io.Reader, v any) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the file cannot be read: %w", err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return holdfast.Errorf(holdfast.ErrUsage, "the file is damaged as a whole: %s. Get another copy of it", reason(err))
+	}
+	return nil
 }
 
 // reason words an error of the decoder without text of the record.

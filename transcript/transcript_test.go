@@ -81,7 +81,17 @@ func shown(e holdfast.Event) string {
 		}
 		return s
 	case holdfast.Overlay:
-		return fmt.Sprintf("compaction by %s %d..%d %s %s", e.Source, e.FromTurn, e.ToTurn, e.Summary.Origin, e.Summary.Text)
+		s := fmt.Sprintf("compaction by %s %d..%d", e.Source, e.FromTurn, e.ToTurn)
+		if e.StripReasoning {
+			s += " strips reasoning"
+		}
+		if e.Tools != nil {
+			s += fmt.Sprintf(" tools %+v", *e.Tools)
+		}
+		if e.Summary != nil {
+			s += fmt.Sprintf(" %s %s", e.Summary.Origin, e.Summary.Text)
+		}
+		return s
 	}
 	return fmt.Sprintf("%T", e)
 }
@@ -121,7 +131,7 @@ func readings(t *testing.T, f Format, list []reading) {
 }
 
 // whole are files of lines with most of what each form has, for the laws.
-var whole = map[Format]string{ClaudeCode: claudeWhole, Codex: codexWhole, Pi: piWhole}
+var whole = map[Format]string{ClaudeCode: claudeWhole, Codex: codexWhole, Pi: piWhole, Gemini: geminiWhole, Qwen: qwenWhole}
 
 func TestAPrefixOfAFileOfLinesGivesAPrefixOfItsEvents(t *testing.T) {
 	for f, in := range whole {
