@@ -11,6 +11,7 @@
 //   - wire/anthropic, wire/responses, wire/chat, wire/gemini: one protocol each:
 //     read a body or a stream into the vocabulary, patch bytes in place.
 //   - agents: what is known of each coding agent on the wire, as a table.
+//   - transcript: what coding agents leave on disk, read into events.
 //   - conversation: a conversation as a stream of events, and the view that a
 //     model is sent of it. Pure.
 //   - compaction: which turns are compacted, how, and when by itself. Pure.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -16,7 +18,8 @@ type claudeState struct {
 	// the answer whose usage was yielded last.
 	usage            *holdfast.Usage
 	message, counted string
-	session          string
+	// session is the one that the file is of.
+	session string
 }
 
 type claudeRecord struct {
@@ -36,6 +39,9 @@ type claudeRecord struct {
 	AITitle         string        `json:"aiTitle"`
 	APIErrorMessage bool          `json:"isApiErrorMessage"`
 	SourceToolUseID string        `json:"sourceToolUseID"`
+	ForkedFrom      struct {
+		SessionID string `json:"sessionId"`
+	} `json:"forkedFrom"`
 }
 
 type claudeMessage struct {
@@ -64,8 +70,8 @@ func claudeLine(s *stream, line []byte) error {
 	if r.Message.ID == "" || r.Message.ID != st.message {
 		s.claudeCount(st)
 	}
-	if r.SessionID != "" {
-		st.session = r.SessionID
+	if st.session == "" {
+		st.session = claudeID(s.name, r.SessionID)
 	}
 	switch r.Type {
 	case "custom-title", "ai-title":
@@ -120,17 +126,28 @@ func (s *stream) claudeCount(st *claudeState) {
 	st.usage, st.counted, st.message = nil, st.message, ""
 }
 
+// claudeID is the session that a file is of: its name is the id, while records that
+// were copied from the session that it goes on from may keep that one's.
+func claudeID(name, recorded string) string {
+	if base := baseID(name); uuid.Validate(base) == nil {
+		return base
+	}
+	return recorded
+}
+
 // claudeSession goes on in the session of a record. Subagents have files of their
 // own, whose records name the session of their caller; older versions wrote them
 // between the records of the caller.
 func (s *stream) claudeSession(st *claudeState, r claudeRecord) {
 	id := first(st.session, baseID(s.name))
 	d := Session{ID: id, StartedAt: when(r.Timestamp)}
-	if r.Sidechain {
-		d.ID, d.Parent = id+"/"+first(r.AgentID, st.root(r)), id
-	}
-	if t := s.threads[d.ID]; t != nil {
-		d.StartedAt = t.StartedAt
+	switch {
+	case r.Sidechain && r.AgentID != "":
+		d.ID, d.Parent = id+"/"+r.AgentID, id
+	case r.Sidechain:
+		d.ID, d.Parent = id+"/"+st.root(r), id
+	case first(r.ForkedFrom.SessionID, r.SessionID, id) != id && uuid.Validate(id) == nil:
+		d.Parent = first(r.ForkedFrom.SessionID, r.SessionID)
 	}
 	s.session(d)
 }

@@ -77,6 +77,22 @@ func TestClaudeCode(t *testing.T) {
 			},
 		},
 		{
+			name: "a file that begins with a copy of another session is one session",
+			path: "p/0198c0de-0000-4000-8000-000000000002.jsonl",
+			in: file(
+				`{"type":"user","sessionId":"0198c0de-0000-4000-8000-000000000001","uuid":"u1","message":{"content":"Go."}}`,
+				`{"type":"assistant","sessionId":"0198c0de-0000-4000-8000-000000000002","uuid":"a1","message":{"id":"m","content":[{"type":"text","text":"Gone."}]}}`,
+			),
+			want: []string{
+				"session 0198c0de-0000-4000-8000-000000000002 of 0198c0de-0000-4000-8000-000000000001", "turn", "user Go.", "assistant Gone.",
+			},
+		},
+		{
+			name: "zeros that a crash left are no damage",
+			in:   "\x00\x00" + file(`{"type":"user","sessionId":"s","uuid":"u","message":{"content":"Go."}}`) + "\x00\n",
+			want: []string{"session s", "turn", "user Go."},
+		},
+		{
 			name: "a summary with nothing before it is told as it stands",
 			in:   file(`{"type":"user","sessionId":"s","uuid":"u","isCompactSummary":true,"message":{"content":"Earlier: much."}}`),
 			want: []string{"session s", "synthetic Earlier: much."},

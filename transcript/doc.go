@@ -44,6 +44,9 @@
 //
 //   - A file that holds a tree of records, since the person went back and went on
 //     in another way, is read in the order in which it was written.
+//   - Claude Code repeats the usage of an answer in each of its records, the last
+//     one with the final count: it is read when another record follows.
+//   - A record of a compaction without a summary is left out.
 //   - Gemini CLI writes a message again when its calls have ended. What is new in it
 //     stands where it was written; what changed in it is left as it was.
 package transcript

@@ -68,10 +68,10 @@ func TestJP(t *testing.T) {
 	readings(t, JP, []reading{
 		{
 			name: "stored texts are plain again, questions of tools are left out, turns are those that it marks",
-			path: "conversations/17673230410-sort/events.json",
+			path: "conversations/17673230410-sort-it/events.json",
 			in:   documents[JP],
 			want: []string{
-				"session 17673230410",
+				"session 17673230410 called sort it",
 				"turn",
 				"user Sort.",
 				`reasoning By age. {"type":"thinking","thinking":"By age.","signature":"sig"}`,

@@ -51,7 +51,8 @@ func readJP(s *stream, r io.Reader) error {
 	if err := document(r, &list); err != nil {
 		return err
 	}
-	s.session(Session{ID: jpID(s.name, list)})
+	id, title := jpID(s.name, list)
+	s.session(Session{ID: id, Title: title})
 	for _, raw := range list {
 		// Older versions had no marks of turns.
 		var e struct {
@@ -66,17 +67,17 @@ func readJP(s *stream, r io.Reader) error {
 	return nil
 }
 
-// jpID is the id in the name of the folder, ID-TITLE; elsewhere it is made of the
-// first event.
-func jpID(name string, list []json.RawMessage) string {
+// jpID is the id in the name of the folder, ID-TITLE, and the title; elsewhere the
+// id is made of the first event.
+func jpID(name string, list []json.RawMessage) (id, title string) {
 	dir, file := path.Split(strings.ReplaceAll(name, `\`, "/"))
-	if id, _, _ := strings.Cut(path.Base(dir), "-"); file == "events.json" && id != "" && id != "." {
-		return id
+	if id, title, _ := strings.Cut(path.Base(dir), "-"); file == "events.json" && id != "" && id != "." {
+		return id, strings.ReplaceAll(title, "-", " ")
 	}
 	if len(list) == 0 {
-		return baseID(name)
+		return baseID(name), ""
 	}
-	return holdfast.DigestOf("jp", string(compact(list[0]))).String()
+	return holdfast.DigestOf("jp", string(compact(list[0]))).String(), ""
 }
 
 func jpRecord(s *stream, raw []byte) error {

@@ -107,7 +107,7 @@ func (s *stream) qwenSystem(r qwenRecord) error {
 			return err
 		}
 		d := s.now.Session
-		d.Parent = p.Parent
+		d.Parent = first(d.Parent, p.Parent)
 		s.session(d)
 	case "chat_compression":
 		var p struct {

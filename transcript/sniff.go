@@ -125,11 +125,8 @@ func (m members) format() Format {
 		return OpenCode
 	case m.has("messages") && m.has("sessionId"), m.has("messages", "system_prompt"):
 		return Cline
-	case m.has("uuid", "parentUuid", "sessionId", "version", "cwd") && !m.has("userType"):
-		if qwenKinds[kind] && !m.has("isSidechain") {
-			return Qwen
-		}
-		return ClaudeCode
+	case m.has("uuid", "parentUuid", "sessionId", "version", "cwd") && qwenKinds[kind] && !m.has("userType"):
+		return Qwen
 	case m.has("uuid", "sessionId") && claudeKinds[kind], kind == "summary" && m.has("leafUuid"),
 		kind == "file-history-snapshot", m.has("sessionId") && claudeKinds[kind]:
 		return ClaudeCode

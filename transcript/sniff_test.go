@@ -17,6 +17,7 @@ func TestSniffKnowsEachFormatByItsFirstBytes(t *testing.T) {
 		{"Gemini CLI", geminiWhole, "", Gemini},
 		{"Gemini CLI, one document", "{\n  \"sessionId\": \"g\",\n  \"projectHash\": \"h\",\n  \"messages\": [\n    {\"id\": \"", "", Gemini},
 		{"Qwen Code", qwenWhole, "", Qwen},
+		{"Qwen Code, a subagent's", `{"uuid":"1","parentUuid":null,"sessionId":"q","type":"user","cwd":"/w","version":"1","isSidechain":true,"agentId":"a"}`, "", Qwen},
 		{"Cline", documents[Cline], "", Cline},
 		{"Cline, the editor's list", `[{"role":"user","content":[{"type":"te`, "", Cline},
 		{"jp", documents[JP], "", JP},

@@ -107,10 +107,7 @@ func (s *stream) session(d Session) {
 		t = &thread{at: d.StartedAt}
 		s.threads[d.ID] = t
 	} else {
-		d.Title, d.Parent = first(d.Title, t.Title), first(d.Parent, t.Parent)
-		if !t.StartedAt.IsZero() {
-			d.StartedAt = t.StartedAt
-		}
+		d.Title, d.Parent, d.StartedAt = first(d.Title, t.Title), first(t.Parent, d.Parent), t.StartedAt
 	}
 	s.now = t
 	if t.Session != d {
