@@ -139,7 +139,7 @@ func (s Sources) findWorkspace() string {
 	if s.Dir == "" {
 		return ""
 	}
-	dir, home := resolve(s.Dir), s.Environ.home()
+	dir, home := resolve(s.Dir), s.Environ.Home()
 	if home != "" {
 		home = resolve(home)
 	}
@@ -175,7 +175,8 @@ func (e Environ) DataDir() (string, error) {
 	return dir, nil
 }
 
-func (e Environ) home() string {
+// Home is the home directory; "" where none is known.
+func (e Environ) Home() string {
 	if runtime.GOOS == "windows" {
 		return e.Get("USERPROFILE")
 	}
@@ -187,7 +188,7 @@ func (e Environ) home() string {
 func (e Environ) xdg(variable, fallback string) (string, bool) {
 	base := e.Get(variable)
 	if !filepath.IsAbs(base) {
-		home := e.home()
+		home := e.Home()
 		if home == "" {
 			return "", false
 		}

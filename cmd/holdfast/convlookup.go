@@ -16,7 +16,7 @@ import (
 )
 
 // noConversations is what a person reads where there is nothing to show.
-const noConversations = "There are no conversations yet. Import one with `holdfast conversation import FILE`."
+const noConversations = "There are no conversations yet. Ask with `holdfast query`, or import what agents left with `holdfast conversation import`."
 
 func conversationIDs(list []store.Conversation) []holdfast.ConversationID {
 	ids := make([]holdfast.ConversationID, len(list))

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -120,6 +121,12 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 	if !given {
 		e.ID = name
 	}
+	return im.take(ctx, n, e, given, line)
+}
+
+// take takes the next event, which stands in line n of the file (0: not in a
+// line). given tells that its id is its own.
+func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given bool, line []byte) error {
 	if e.At.IsZero() {
 		e.At = im.at
 	}
@@ -139,8 +146,12 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 		old := im.have[0]
 		// An unknown line has no id that an export could have written down.
 		if old.ID != e.ID && (given || !bytes.Equal(old.Line, line)) {
+			where := ""
+			if n > 0 {
+				where = fmt.Sprintf("line %d: ", n)
+			}
 			return holdfast.Errorf(holdfast.ErrConflict,
-				"line %d: conversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", n, im.w.c.ID)
+				"%sconversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", where, im.w.c.ID)
 		}
 		im.have = im.have[1:]
 		im.now.Known++

@@ -1,0 +1,108 @@
+package conversations_test
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
+	"github.com/holdfast-dev/holdfast/transcript"
+)
+
+// of yields items as a reader of transcripts does.
+func of(items ...transcript.Item) iter.Seq2[transcript.Item, error] {
+	return func(yield func(transcript.Item, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// said is the n-th event of a session: a turn, or what a person typed in it.
+func said(session string, n int, text string) transcript.Item {
+	e := holdfast.Entry{ID: holdfast.EventID(fmt.Sprint(session, n)), At: noon.Add(time.Duration(n) * time.Second)}
+	e.Event = holdfast.TurnStart{}
+	if text != "" {
+		e.Event = holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(text)}}
+	}
+	return transcript.Event{Session: session, Entry: e}
+}
+
+func TestSessionsOfAgentsAreImported(t *testing.T) {
+	s := newService(t)
+	first := []transcript.Item{
+		transcript.Session{ID: "main", Agent: "codex", StartedAt: noon},
+		said("main", 1, ""), said("main", 2, "Fix the queue"),
+		transcript.Session{ID: "sub", Agent: "codex", Parent: "main"},
+		said("sub", 1, ""),
+		transcript.Damage{Line: 7, Reason: "it breaks off"},
+		transcript.Session{ID: "main", Agent: "codex", Title: "The queue"},
+		said("main", 3, ""), said("sub", 2, "Look"),
+	}
+	done, damage, err := s.ImportSessions(t.Context(), of(first...), conversations.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, sub := conversations.SessionID("codex", "main"), conversations.SessionID("codex", "sub")
+	want := []conversations.Imported{{ID: main, Title: "The queue", New: true, Added: 3}, {ID: sub, Title: "Look", New: true, Added: 2}}
+	if diff := cmp.Diff(want, done); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]conversations.Damage{{Line: 7, Reason: "it breaks off"}}, damage); diff != "" {
+		t.Error(diff)
+	}
+	c, err := s.Get(t.Context(), sub)
+	if err != nil || c.Parent != main || c.Agent != "codex" {
+		t.Errorf("the subagent: %+v, %v", c, err)
+	}
+	if c, err = s.Get(t.Context(), main); err != nil || c.Title != "The queue" || !c.CreatedAt.Equal(noon) {
+		t.Errorf("the session: %+v, %v", c, err)
+	}
+
+	// Again, grown: only what is new is added.
+	done, _, err = s.ImportSessions(t.Context(), of(append(first, said("main", 4, "More"))...), conversations.ImportOptions{})
+	want = []conversations.Imported{{ID: main, Title: "The queue", Added: 1, Known: 3}, {ID: sub, Title: "Look", Known: 2}}
+	if diff := cmp.Diff(want, done); diff != "" || err != nil {
+		t.Errorf("%s, %v", diff, err)
+	}
+}
+
+func TestASessionThatWentOnInAnotherWayIsLeftAsItIs(t *testing.T) {
+	s := newService(t)
+	session := func(id string) transcript.Item { return transcript.Session{ID: id, Agent: "pi"} }
+	if _, _, err := s.ImportSessions(t.Context(), of(session("a"), said("a", 1, "one"), said("a", 2, "two")), conversations.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a := conversations.SessionID("pi", "a")
+	before := export(t, s, a)
+	done, _, err := s.ImportSessions(t.Context(), of(session("a"), said("a", 1, "one"), said("a", 9, "nine"), session("b"), said("b", 1, "one")), conversations.ImportOptions{})
+	if holdfast.CodeOf(err) != holdfast.ErrConflict || len(done) != 1 || done[0].ID != conversations.SessionID("pi", "b") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if diff := cmp.Diff(before, export(t, s, a)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAReaderThatFailsLeavesNoHalfSession(t *testing.T) {
+	s := newService(t)
+	failing := func(yield func(transcript.Item, error) bool) {
+		yield(transcript.Session{ID: "a", Agent: "pi"}, nil)
+		for n := range 6000 {
+			yield(said("a", n, "word"), nil)
+		}
+		yield(nil, holdfast.Errorf(holdfast.ErrUnavailable, "the disk is gone"))
+	}
+	if _, _, err := s.ImportSessions(t.Context(), failing, conversations.ImportOptions{}); holdfast.CodeOf(err) != holdfast.ErrUnavailable {
+		t.Errorf("error %v", err)
+	}
+	if list, err := s.List(t.Context(), true); err != nil || len(list) != 0 {
+		t.Errorf("%d conversations, %v", len(list), err)
+	}
+}
