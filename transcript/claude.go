@@ -180,7 +180,11 @@ type block struct {
 	Title     string          `json:"title"`
 	ToolName  string          `json:"tool_name"`
 	MediaType string          `json:"mediaType"`
-	Source    *struct {
+	// Result and Success are of the pieces that Cline's results have, which have no
+	// type.
+	Result  json.RawMessage `json:"result"`
+	Success *bool           `json:"success"`
+	Source  *struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
 		Data      string `json:"data"`
@@ -223,6 +227,13 @@ func (b block) part() holdfast.Part {
 		return m
 	case "tool_reference":
 		return holdfast.Text(b.ToolName)
+	case "":
+		if t, ok := text(b.Result); ok {
+			return holdfast.Text(t)
+		}
+		if !isNull(b.Result) {
+			return holdfast.Text(compact(b.Result))
+		}
 	}
 	return nil
 }
@@ -255,7 +266,11 @@ func (s *stream) blocksUser(blocks []block, synthetic bool, caller string) {
 		}
 		// A result that cannot be read is no reason to leave it out.
 		content, _ := blocksOf(b.Content)
-		s.result(holdfast.ToolResult{CallID: first(b.ToolUseID, caller), IsError: b.IsError, Parts: partsOf(content)})
+		failed := b.IsError
+		for _, c := range content {
+			failed = failed || c.Success != nil && !*c.Success
+		}
+		s.result(holdfast.ToolResult{CallID: first(b.ToolUseID, caller), IsError: failed, Parts: partsOf(content)})
 	}
 	s.user(partsOf(blocks), synthetic)
 }

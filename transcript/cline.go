@@ -13,6 +13,9 @@ import (
 type clineDocument struct {
 	SessionID string            `json:"sessionId"`
 	Messages  []json.RawMessage `json:"messages"`
+	Origin    struct {
+		Parent string `json:"parentThreadId"` // of a subagent
+	} `json:"origin"`
 }
 
 type clineMessage struct {
@@ -50,7 +53,7 @@ func readCline(s *stream, r io.Reader) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return holdfast.Errorf(holdfast.ErrUsage, "the file is damaged as a whole: %s. Get another copy of it", reason(err))
 	}
-	s.session(Session{ID: first(d.SessionID, clineID(s.name))})
+	s.session(Session{ID: first(d.SessionID, clineID(s.name)), Parent: d.Origin.Parent})
 	for i, m := range d.Messages {
 		s.line = i + 1
 		s.record(m, clineRecord)

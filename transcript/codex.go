@@ -122,9 +122,9 @@ func codexLine(s *stream, line []byte) error {
 	return nil
 }
 
-// codexID is the id in a file's name, rollout-TIME-ID.
+// codexID is the id in a file's name, rollout-TIME-ID or rollout-TIME-ID_ROLLOUT.
 func codexID(name string) string {
-	base := baseID(name)
+	base, _, _ := strings.Cut(baseID(name), "_")
 	if at := len(base) - 36; at > 0 && strings.HasPrefix(base, "rollout-") {
 		return base[at:]
 	}

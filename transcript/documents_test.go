@@ -56,6 +56,11 @@ func TestCline(t *testing.T) {
 			},
 		},
 		{
+			name: "a subagent names its parent, a result in pieces has their texts",
+			in:   `{"sessionId":"k__a","origin":{"parentThreadId":"k"},"messages":[{"id":"1","role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"query":"a","result":"one","success":true},{"query":"b","result":{"n": 2},"success":false}]}]}]}`,
+			want: []string{"session k__a of k", `error t one + {"n":2}`},
+		},
+		{
 			name: "the list of the extension, named by its folder, with a damaged message",
 			path: "tasks/1767323041000/api_conversation_history.json",
 			in:   `[{"role":"user","content":"Go."},{"role":9},{"role":"assistant","content":[{"type":"text","text":"Gone."}]}]`,

@@ -106,6 +106,7 @@ func (s *stream) geminiHead(h geminiHead) {
 	}
 	s.title(h.Summary)
 	at := s.line
+	var list []geminiRecord
 	for i, raw := range h.Messages {
 		if at == 0 {
 			s.line = i + 1 // of the document
@@ -115,10 +116,61 @@ func (s *stream) geminiHead(h geminiHead) {
 			if err := json.Unmarshal(object, &r); err != nil {
 				return err
 			}
-			return s.geminiMessage(r)
+			if at == 0 {
+				return s.geminiMessage(r)
+			}
+			list = append(list, r)
+			return nil
 		})
 	}
 	s.line = at
+	s.geminiList(list)
+}
+
+// geminiState is what is kept of a file while it is read, by the ids of messages.
+type geminiState struct {
+	known map[string]bool
+	// copies are messages that a compaction kept: written again with new ids.
+	copies map[string]bool
+}
+
+// geminiList reads the messages that the history is from here on. Where its first
+// message of a person is a new one while others were told before, it is the summary
+// of a compaction, and what stands behind it was kept.
+func (s *stream) geminiList(list []geminiRecord) {
+	st := stateOf[geminiState](s)
+	for i, r := range list {
+		c, err := contentsOf(r.Content)
+		if err != nil || r.Type != "user" || c.text() == "" || s.o.Synthetic(c.text()) {
+			continue
+		}
+		if st.known[r.ID] || st.copies[r.ID] || s.now == nil || s.now.turns == 0 {
+			break
+		}
+		var behind []qwenContent
+		for _, k := range list[i+1:] {
+			role := "user"
+			if k.Type == "gemini" {
+				role = "model"
+			}
+			c, _ := contentsOf(k.Content)
+			behind = append(behind, qwenContent{role, c})
+		}
+		if st.copies == nil {
+			st.copies = map[string]bool{}
+		}
+		for _, k := range list[i:] {
+			st.copies[k.ID] = true
+		}
+		s.from(when(r.Timestamp), r.ID)
+		s.compacted(c.text(), "", s.keptTurns(behind))
+		return
+	}
+	for _, r := range list {
+		if err := s.geminiMessage(r); err != nil {
+			s.damage(reason(err))
+		}
+	}
 }
 
 func (s *stream) geminiMessage(r geminiRecord) error {
@@ -126,17 +178,24 @@ func (s *stream) geminiMessage(r geminiRecord) error {
 	if err != nil {
 		return err
 	}
+	st := stateOf[geminiState](s)
+	if st.copies[r.ID] {
+		return nil
+	}
+	if st.known == nil {
+		st.known = map[string]bool{}
+	}
+	st.known[r.ID] = true
 	s.from(when(r.Timestamp), r.ID)
 	switch r.Type {
 	case "user":
-		parts := contents.parts()
-		if t := contents.text(); strings.HasPrefix(strings.TrimSpace(t), "<state_snapshot>") {
-			if !s.done[s.peek("compaction")] && !s.done[s.peek("user")] {
-				s.compacted(t, "", 0)
+		for _, p := range contents {
+			if p.Response != nil {
+				parts, failed := p.Response.result()
+				s.result(holdfast.ToolResult{CallID: p.Response.ID, IsError: failed, Parts: parts})
 			}
-			return nil
 		}
-		s.user(parts, false)
+		s.user(contents.parts(), false)
 	case "gemini", "qwen":
 		for _, t := range r.Thoughts {
 			s.reasoning(strings.TrimSpace(t.Subject+"\n"+t.Description), nil)

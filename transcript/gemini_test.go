@@ -12,7 +12,11 @@ var geminiWhole = file(
 	`{"id":"2","timestamp":"2026-01-02T03:04:02Z","type":"gemini","content":"Reading.","thoughts":[{"subject":"Order","description":"By age.","timestamp":"2026-01-02T03:04:02Z"}],"tokens":{"input":100,"output":20,"cached":60,"thoughts":5,"tool":0,"total":125},"model":"gemini-x"}`,
 	`{"id":"2","timestamp":"2026-01-02T03:04:02Z","type":"gemini","content":"Reading.","thoughts":[{"subject":"Order","description":"By age.","timestamp":"2026-01-02T03:04:02Z"}],"tokens":{"input":100,"output":20,"cached":60,"thoughts":5,"tool":0,"total":125},"model":"gemini-x","toolCalls":[{"id":"c1","name":"read_file","args":{"path":"a.go"},"result":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"package a"}}}],"status":"success"},{"id":"c2","name":"write_todos","args":{"todos":[]},"result":[{"functionResponse":{"id":"c2","name":"write_todos","response":{"error":"no list"}}}],"status":"error"}]}`,
 	`{"id":"3","timestamp":"2026-01-02T03:04:03Z","type":"info","content":"Request cancelled."}`,
-	`{"$set":{"messages":[{"id":"1","timestamp":"2026-01-02T03:04:01Z","type":"user","content":[{"text":"Sort."}]},{"id":"4","timestamp":"2026-01-02T03:04:04Z","type":"user","content":[{"text":"<state_snapshot>Half done.</state_snapshot>"}]}]}}`,
+	`{"id":"r1","timestamp":"2026-01-02T03:04:03Z","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"package a"}}}]}`,
+	`{"$set":{"messages":[{"id":"1","timestamp":"2026-01-02T03:04:01Z","type":"user","content":[{"text":"Sort."}]},{"id":"2","timestamp":"2026-01-02T03:04:02Z","type":"gemini","content":[{"text":"Reading."},{"functionCall":{"id":"c1","name":"read_file","args":{"path":"a.go"}}}]}]}}`,
+	`{"id":"4","timestamp":"2026-01-02T03:04:03Z","type":"user","content":[{"text":"Again."}]}`,
+	`{"$set":{"messages":[{"id":"0","timestamp":"2026-01-02T03:04:01Z","type":"user","content":[{"text":"<system>place"}]},{"id":"k1","timestamp":"2026-01-02T03:04:04Z","type":"user","content":[{"text":"<state_snapshot>Half done.</state_snapshot>"}]},{"id":"k2","timestamp":"2026-01-02T03:04:04Z","type":"gemini","content":[{"text":"Got it."}]},{"id":"k3","timestamp":"2026-01-02T03:04:04Z","type":"user","content":[{"text":"Again."}]}]}}`,
+	`{"$set":{"messages":[{"id":"k1","timestamp":"2026-01-02T03:04:04Z","type":"user","content":[{"text":"<state_snapshot>Half done.</state_snapshot>"}]},{"id":"k2","timestamp":"2026-01-02T03:04:04Z","type":"gemini","content":[{"text":"Got it."}]},{"id":"k3","timestamp":"2026-01-02T03:04:04Z","type":"user","content":[{"text":"Again."}]}]}}`,
 	`{"id":"5","timestamp":"2026-01-02T03:04:05Z","type":"gemini","content":"Sorted.","thoughts":[],"tokens":null}`,
 	`{"$set":{"summary":"Queue"}}`,
 )
@@ -20,7 +24,7 @@ var geminiWhole = file(
 func TestGeminiCLI(t *testing.T) {
 	readings(t, Gemini, []reading{
 		{
-			name: "a message that is written again adds its calls, a change of the list adds what is new",
+			name: "a message that is written again adds its calls, a result that stands twice is one, a list that begins anew is a compaction",
 			in:   geminiWhole,
 			want: []string{
 				"session g",
@@ -33,8 +37,9 @@ func TestGeminiCLI(t *testing.T) {
 				"result c1 package a",
 				`call c2 write_todos {"todos":[]}`,
 				"error c2 no list",
-				"compaction by agent 0..0 generated <state_snapshot>Half done.</state_snapshot>",
 				"turn",
+				"user Again.",
+				"compaction by agent 0..0 generated <state_snapshot>Half done.</state_snapshot>",
 				"assistant Sorted.",
 				"session g called Queue",
 			},

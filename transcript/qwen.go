@@ -117,7 +117,7 @@ func (s *stream) qwenSystem(r qwenRecord) error {
 			return err
 		}
 		if summary, at := qwenSummary(p.History); summary != "" {
-			s.compacted(summary, r.Model, s.qwenKept(p.History[at+1:]))
+			s.compacted(summary, r.Model, s.keptTurns(p.History[at+1:]))
 		}
 	}
 	return nil
@@ -139,9 +139,9 @@ func qwenSummary(history []qwenContent) (summary string, at int) {
 	return "", 0
 }
 
-// qwenKept is how many of the newest turns a summary does not tell, by what the
+// keptTurns is how many of the newest turns a summary does not tell, by what the
 // agent kept behind it: the model's word on the summary, then the newest messages.
-func (s *stream) qwenKept(behind []qwenContent) (kept int) {
+func (s *stream) keptTurns(behind []qwenContent) (kept int) {
 	if len(behind) > 0 && behind[0].Role == "model" && len(behind[0].Parts) == 1 && behind[0].Parts[0].Call == nil {
 		behind = behind[1:]
 	}

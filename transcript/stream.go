@@ -155,11 +155,16 @@ func (s *stream) from(at time.Time, key ...string) {
 	}
 }
 
-// id is that of the next event of the record with a label.
+// id is that of the next event of the record with a label. Where a format writes
+// records again, a call and its result may stand in several of them: they are known
+// by the call.
 func (s *stream) id(label string) holdfast.EventID {
-	n := s.labels[label]
+	key, n := s.key, s.labels[label]
 	s.labels[label]++
-	parts := append(append([]string(nil), s.key...), label, strconv.Itoa(n))
+	if kind, call, _ := strings.Cut(label, " "); s.again && call != "" && (kind == "call" || kind == "result") {
+		key, n = s.key[:3], 0
+	}
+	parts := append(append([]string(nil), key...), label, strconv.Itoa(n))
 	u := uuid.UUID(holdfast.DigestOf(parts...))
 	u[6] = u[6]&0x0f | 0x80
 	u[8] = u[8]&0x3f | 0x80

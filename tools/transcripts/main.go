@@ -4,13 +4,16 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	_ "modernc.org/sqlite" // the driver
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
@@ -46,7 +49,16 @@ func report(path string) error {
 	streams := map[string][]holdfast.Entry{}
 	ids := map[holdfast.EventID]bool{}
 	o := transcript.Options{Synthetic: agents.Synthetic, Words: agents.UserText}
-	for item, err := range transcript.Read(format, io.Reader(bytes.NewReader(data)), path, o) {
+	items := transcript.Read(format, bytes.NewReader(data), path, o)
+	if bytes.HasPrefix(data, []byte("SQLite")) {
+		db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		items = transcript.OpenCodeDB(context.Background(), db, o)
+	}
+	for item, err := range items {
 		if err != nil {
 			return err
 		}
