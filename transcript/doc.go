@@ -40,6 +40,14 @@
 // It has the form that the wire of its provider has, so that it can go back: a
 // block (Anthropic), an item (Responses), an object with thoughtSignature (Gemini).
 //
+// # Where the facts come from
+//
+// The forms were read off files that the agents wrote: claude-code 2.1.5 to 2.1.332,
+// codex 0.34.0 to 0.171.0, opencode 1.18.33, pi in the first version of its form and
+// 0.74.2, gemini-cli 0.61.0 and its older document, qwen-code 0.15.10, cline 3.0.65,
+// jp. The agents' sources are where these follow: codex before 0.32, opencode's files
+// before 1.2, the extension of cline, jp's compactions.
+//
 // # Where the design was open
 //
 //   - A file that holds a tree of records, since the person went back and went on
@@ -48,5 +56,6 @@
 //     one with the final count: it is read when another record follows.
 //   - A record of a compaction without a summary is left out.
 //   - Gemini CLI writes a message again when its calls have ended. What is new in it
-//     stands where it was written; what changed in it is left as it was.
+//     stands where it was written; what changed in it is left as it was. Its
+//     compactions are lists of messages that begin with a new one.
 package transcript
