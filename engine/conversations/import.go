@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -94,6 +93,10 @@ type importer struct {
 	at    time.Time // of the event before
 	// have are the events that are stored already and not yet seen in the file.
 	have []store.StoredEvent
+	// anyOrder compares by ids alone: what is stored may have more, and in another
+	// order. stored has them then, in the place of have.
+	anyOrder bool
+	stored   map[holdfast.EventID]bool
 	// renamed are the new ids of a copy, by the old ones.
 	renamed map[holdfast.EventID]holdfast.EventID
 }
@@ -124,8 +127,7 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 	return im.take(ctx, n, e, given, line)
 }
 
-// take takes the next event, which stands in line n of the file (0: not in a
-// line). given tells that its id is its own.
+// take takes the next event, which stands in line n of the file. given tells that its id is its own.
 func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given bool, line []byte) error {
 	if e.At.IsZero() {
 		e.At = im.at
@@ -142,16 +144,16 @@ func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given boo
 	if _, unknown := e.Event.(holdfast.Unknown); !unknown {
 		line = conversation.Stamp(line, e)
 	}
+	if im.anyOrder && im.stored[e.ID] {
+		im.now.Known++
+		return nil
+	}
 	if len(im.have) > 0 {
 		old := im.have[0]
 		// An unknown line has no id that an export could have written down.
 		if old.ID != e.ID && (given || !bytes.Equal(old.Line, line)) {
-			where := ""
-			if n > 0 {
-				where = fmt.Sprintf("line %d: ", n)
-			}
 			return holdfast.Errorf(holdfast.ErrConflict,
-				"%sconversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", where, im.w.c.ID)
+				"line %d: conversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", n, im.w.c.ID)
 		}
 		im.have = im.have[1:]
 		im.now.Known++
@@ -190,6 +192,10 @@ func (im *importer) begin(ctx context.Context, e holdfast.Entry) error {
 		for e, err := range im.s.st.Events(ctx, im.s.principal, c.ID, store.EventRange{}) {
 			if err != nil {
 				return err
+			}
+			if im.anyOrder {
+				im.stored[e.ID] = true
+				continue
 			}
 			if conversation.Known(e.Kind) {
 				e.Line = nil // its id is enough to compare it by

@@ -2,7 +2,6 @@ package conversations
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -20,39 +19,32 @@ func SessionID(agent, session string) holdfast.ConversationID {
 
 // ImportSessions imports what an agent left on disk: each session as a
 // conversation, subagents and forks with their parent. Importing it again adds
-// what is new. A session that went on in another way than what is stored is left
-// as it is; the error then names it, a conflict, and the others are imported.
+// what is new, at the end, whatever was added here meanwhile, such as a
+// compaction: events are told by their ids. Agents that rewrite their files may so
+// bring an event behind those that it stood before.
 func (s *Service) ImportSessions(ctx context.Context, items iter.Seq2[transcript.Item, error], o ImportOptions) ([]Imported, []Damage, error) {
-	im := sessions{s: s, options: o, by: map[string]*importer{}, refused: map[string]bool{}}
+	im := sessions{s: s, options: o, by: map[string]*importer{}}
 	err := im.read(ctx, items)
 	var done []Imported
 	for _, id := range im.order {
 		one := im.by[id]
-		if im.refused[id] {
-			continue
+		if err == nil {
+			err = im.end(ctx, one)
+		} else if one.w != nil {
+			err = one.w.undo(ctx, err)
 		}
-		if err != nil {
-			if one.w != nil {
-				err = one.w.undo(ctx, err)
-			}
-			continue
-		}
-		if err = im.end(ctx, one); err == nil {
-			done = append(done, one.done...)
-		}
+		done = append(done, one.done...)
 	}
-	return done, im.damage, errors.Join(append([]error{err}, im.conflicts...)...)
+	return done, im.damage, err
 }
 
 // sessions is the reading of the sessions of one source.
 type sessions struct {
-	s         *Service
-	options   ImportOptions
-	by        map[string]*importer
-	order     []string
-	refused   map[string]bool // went on in another way
-	conflicts []error
-	damage    []Damage
+	s       *Service
+	options ImportOptions
+	by      map[string]*importer
+	order   []string
+	damage  []Damage
 }
 
 func (im *sessions) read(ctx context.Context, items iter.Seq2[transcript.Item, error]) error {
@@ -68,17 +60,7 @@ func (im *sessions) read(ctx context.Context, items iter.Seq2[transcript.Item, e
 		case transcript.Damage:
 			im.damage = append(im.damage, Damage{item.Line, item.Reason})
 		case transcript.Event:
-			if im.refused[item.Session] {
-				continue
-			}
-			one := im.of(agent, item.Session)
-			err := one.take(ctx, 0, item.Entry, true, conversation.AppendLine(nil, item.Entry))
-			if holdfast.CodeOf(err) == holdfast.ErrConflict && err != nil {
-				im.refused[item.Session] = true
-				im.conflicts = append(im.conflicts, one.w.undo(ctx, err))
-				continue
-			}
-			if err != nil {
+			if err := im.of(agent, item.Session).take(ctx, 0, item.Entry, true, conversation.AppendLine(nil, item.Entry)); err != nil {
 				return err
 			}
 		}
@@ -90,7 +72,10 @@ func (im *sessions) read(ctx context.Context, items iter.Seq2[transcript.Item, e
 func (im *sessions) of(agent, id string) *importer {
 	one := im.by[id]
 	if one == nil {
-		one = &importer{s: im.s, options: im.options, at: im.s.now().UTC().Truncate(time.Microsecond)}
+		one = &importer{
+			s: im.s, options: im.options, at: im.s.now().UTC().Truncate(time.Microsecond),
+			anyOrder: true, stored: map[holdfast.EventID]bool{},
+		}
 		one.head = conversation.Head{ID: SessionID(agent, id), Agent: agent}
 		im.by[id] = one
 		im.order = append(im.order, id)

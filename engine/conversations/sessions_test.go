@@ -73,19 +73,34 @@ func TestSessionsOfAgentsAreImported(t *testing.T) {
 	}
 }
 
-func TestASessionThatWentOnInAnotherWayIsLeftAsItIs(t *testing.T) {
+// TestASessionGrowsBehindWhatWasAddedHere: a compaction made here, and events that
+// the agent put in between, keep nothing from being imported.
+func TestASessionGrowsBehindWhatWasAddedHere(t *testing.T) {
 	s := newService(t)
-	session := func(id string) transcript.Item { return transcript.Session{ID: id, Agent: "pi"} }
-	if _, _, err := s.ImportSessions(t.Context(), of(session("a"), said("a", 1, "one"), said("a", 2, "two")), conversations.ImportOptions{}); err != nil {
+	session := transcript.Session{ID: "a", Agent: "pi"}
+	if _, _, err := s.ImportSessions(t.Context(), of(session, said("a", 1, "one"), said("a", 3, "three")), conversations.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	a := conversations.SessionID("pi", "a")
-	before := export(t, s, a)
-	done, _, err := s.ImportSessions(t.Context(), of(session("a"), said("a", 1, "one"), said("a", 9, "nine"), session("b"), said("b", 1, "one")), conversations.ImportOptions{})
-	if holdfast.CodeOf(err) != holdfast.ErrConflict || len(done) != 1 || done[0].ID != conversations.SessionID("pi", "b") {
-		t.Errorf("%+v, %v", done, err)
+	l := load(t, s, conversations.SessionID("pi", "a"))
+	if err := s.Append(t.Context(), l, holdfast.Overlay{Source: holdfast.ManualOverlay, StripReasoning: true}); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, export(t, s, a)); diff != "" {
+	grown := of(session, said("a", 1, "one"), said("a", 2, "two"), said("a", 3, "three"), said("a", 4, "four"))
+	for _, added := range []int{2, 0} {
+		done, _, err := s.ImportSessions(t.Context(), grown, conversations.ImportOptions{})
+		if err != nil || len(done) != 1 || done[0].Added != added || done[0].Added+done[0].Known != 4 {
+			t.Fatalf("%+v, %v; want %d added", done, err, added)
+		}
+	}
+	var ids []string
+	for _, e := range load(t, s, l.ID).Entries {
+		if _, overlay := e.Event.(holdfast.Overlay); overlay {
+			ids = append(ids, "overlay")
+		} else {
+			ids = append(ids, string(e.ID))
+		}
+	}
+	if diff := cmp.Diff([]string{"a1", "a3", "overlay", "a2", "a4"}, ids); diff != "" {
 		t.Error(diff)
 	}
 }
