@@ -54,7 +54,7 @@ func (a *app) queryCommand() *cobra.Command {
 	flags.BoolVarP(&args.last, "continue", "c", false, "continue the conversation used last")
 	flags.StringVar(&args.id, "id", "", "continue this conversation")
 	flags.BoolVar(&args.fork, "fork", false, "continue in a copy, and leave the conversation as it is")
-	flags.StringArrayVarP(&args.attach, "attach", "a", nil, "a `FILE` to send along; may be given several times")
+	flags.StringArrayVarP(&args.attach, "attach", "a", nil, "a file to send along; may be given several times")
 	flags.StringVarP(&args.model, "model", "m", "", "the model; see holdfast models")
 	flags.StringVarP(&args.schema, "schema", "s", "", "a JSON schema that the answer must follow: a file, or the schema itself")
 	flags.BoolVar(&args.tools, "tools", false, "offer tools (the default)")

@@ -86,12 +86,16 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:   "holdfast",
 		Short: "Keep the plan of a coding agent through context compaction",
 		Long: "Holdfast is a local proxy for coding agents. Traffic passes byte for byte; the plan,\n" +
-			"its progress and the user's decisions are kept and carried through every compaction.",
+			"its progress and the user's decisions are kept and carried through every compaction.\n" +
+			"And it holds conversations of your own with any model, on the same ground.",
 		Example: "  # Start the proxy, then point an agent at it\n" +
 			"  holdfast serve\n" +
 			"  ANTHROPIC_BASE_URL=http://127.0.0.1:4141 claude\n\n" +
 			"  # What is kept of the newest session\n" +
-			"  holdfast capsule show last",
+			"  holdfast capsule show last\n\n" +
+			"  # Ask a model yourself, and look at what agents left on disk\n" +
+			"  holdfast query 'Why does this test fail?' < test.log\n" +
+			"  holdfast conversation import",
 		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
