@@ -153,6 +153,66 @@ func TestASummaryThatIsNotThereAppendsNothing(t *testing.T) {
 	}
 }
 
+// TestASummaryThatWasPaidForInVainKeepsTheNextProcessWaiting: what the call took is
+// in the stream, and a program that starts anew sees there that it failed.
+func TestASummaryThatWasPaidForInVainKeepsTheNextProcessWaiting(t *testing.T) {
+	s := newService(t)
+	id := one(t, s, turns(0, 13))
+	w := &writer{draft: compaction.Draft{Complete: true, Usage: holdfast.Usage{Model: "m", Input: 9000, Output: 1}}}
+	l := load(t, s, id)
+	if f, err := s.Boundary(t.Context(), l, trigger(summarising(), w)); err != nil || f.Failure == nil {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	entries := load(t, s, id).Entries
+	if u, ok := entries[len(entries)-1].Event.(holdfast.Usage); !ok || u.Purpose != holdfast.ForSummary || u.Input != 9000 {
+		t.Errorf("the last event is %+v", entries[len(entries)-1].Event)
+	}
+	f, err := s.Boundary(t.Context(), load(t, s, id), trigger(summarising(), w))
+	if err != nil || f.Reason != compaction.GrowthWait || w.asked != 1 {
+		t.Errorf("another process: %+v, %v, asked %d times", f, err, w.asked)
+	}
+}
+
+// TestAPaidSummaryIsKeptWhereALaterRuleFails: the first summary is there, the
+// second fails; what stands between them is not done.
+func TestAPaidSummaryIsKeptWhereALaterRuleFails(t *testing.T) {
+	s := newService(t)
+	id := one(t, s, turns(0, 13))
+	l := load(t, s, id)
+	rule := func(spec string) compaction.Rule {
+		r, err := compaction.ParseInline(spec, compaction.Bound{}, compaction.Bound{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	steps, err := compaction.Plan(l.Entries, []compaction.Rule{rule("s:2..4"), rule("t:5..6"), rule("s:8..9")}, noon, compaction.Estimator{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &once{draft: compaction.Draft{Text: "It went well.", Complete: true}}
+	if err := s.Compact(t.Context(), l, steps, w, compaction.Estimator{}); err == nil {
+		t.Error("no error")
+	}
+	if diff := cmp.Diff([]string{"1-3 manual"}, overlays(t, s, id)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// once writes one summary and then fails.
+type once struct {
+	draft compaction.Draft
+	done  bool
+}
+
+func (o *once) Summarize(context.Context, compaction.SummaryInput) (compaction.Draft, error) {
+	if o.done {
+		return compaction.Draft{}, errors.New("no route")
+	}
+	o.done = true
+	return o.draft, nil
+}
+
 func TestAFiredSummaryIsInTheStreamWithWhatItTook(t *testing.T) {
 	s := newService(t)
 	id := one(t, s, turns(0, 13))

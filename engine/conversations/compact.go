@@ -2,6 +2,7 @@ package conversations
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/compaction"
@@ -10,10 +11,13 @@ import (
 
 // Compact appends what planned steps come to, all together, behind the stream
 // that they were planned for. Summaries that a model has to write are written
-// first; when one fails nothing is appended. writer may be nil where no step asks
-// for a summary.
+// first. When one fails nothing is appended but what calls took, unless an earlier
+// step has a summary that was paid for: then the steps up to it are appended, and
+// the error is returned all the same. writer may be nil where no step asks for a
+// summary.
 func (s *Service) Compact(ctx context.Context, l *Loaded, steps []compaction.Step, writer compaction.Summarizer, est compaction.Estimator) error {
 	var events []holdfast.Event
+	kept := 0 // the events up to the last summary that was paid for
 	for i, step := range steps {
 		if step.Skipped != "" {
 			continue
@@ -24,14 +28,24 @@ func (s *Service) Compact(ctx context.Context, l *Loaded, steps []compaction.Ste
 					"the summary of %s has to be written, and no model is set up for that. Write it yourself (--summary-file FILE), or leave it out", step.Range)
 			}
 			draft, err := writer.Summarize(ctx, step.Input(l.Entries))
-			if err != nil {
-				return err
-			}
-			if steps[i], err = step.Finish(l.Entries, draft, est); err != nil {
-				return err
+			if err == nil {
+				steps[i], err = step.Finish(l.Entries, draft, est)
 			}
 			draft.Usage.Purpose = holdfast.ForSummary
-			events = append(events, draft.Usage)
+			if err != nil {
+				events = events[:kept]
+				if draft.Usage.Window() > 0 {
+					// It was paid for too, and keeps the next attempt waiting.
+					events = append(events, draft.Usage)
+				}
+				if len(events) > 0 {
+					err = errors.Join(err, s.Append(context.WithoutCancel(ctx), l, events...))
+				}
+				return err
+			}
+			events = append(events, draft.Usage, steps[i].Overlay)
+			kept = len(events)
+			continue
 		}
 		events = append(events, steps[i].Overlay)
 	}
