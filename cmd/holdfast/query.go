@@ -175,9 +175,13 @@ func (a *app) talk(cmd *cobra.Command, s *conversations.Service, args queryArgs)
 		}
 		return s.Begin(ctx)
 	}
-	c, err := a.findConversation(ctx, s, name)
+	c, err := a.findOwn(ctx, s, name)
 	if err != nil {
 		return conversations.Loaded{}, err
+	}
+	if c.Origin == store.RecordedConversation && !args.fork && !args.noPersist {
+		return conversations.Loaded{}, holdfast.Errorf(holdfast.ErrUsage,
+			"conversation %s is the recording of a session and is written by the proxy. Continue in a copy: add --fork", c.ID)
 	}
 	if args.fork && !args.noPersist {
 		if c, err = s.Fork(ctx, c.ID, 0, c.Title); err != nil {
@@ -185,6 +189,23 @@ func (a *app) talk(cmd *cobra.Command, s *conversations.Service, args queryArgs)
 		}
 	}
 	return s.Load(ctx, c.ID)
+}
+
+// findOwn finds a conversation to continue. The last one is the last that is no
+// recording.
+func (a *app) findOwn(ctx context.Context, s *conversations.Service, name string) (store.Conversation, error) {
+	if name == "last" {
+		list, err := s.List(ctx, false)
+		if err != nil {
+			return store.Conversation{}, err
+		}
+		for _, c := range list {
+			if c.Origin != store.RecordedConversation {
+				return c, nil
+			}
+		}
+	}
+	return a.findConversation(ctx, s, name)
 }
 
 // inMemory is a service with a copy of a conversation that nobody else sees.

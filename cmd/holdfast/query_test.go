@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/eval"
+	"github.com/holdfast-dev/holdfast/store"
 )
 
 // asking is a world for queries: a scripted provider over HTTP, a data directory,
@@ -307,6 +309,35 @@ func TestAQueryThatCannotBeAskedLeavesNoConversation(t *testing.T) {
 	}
 	if out := q.ok("c", "ls"); !strings.Contains(out, "There are no conversations yet") {
 		t.Errorf("the list:\n%s", out)
+	}
+}
+
+// TestARecordingIsContinuedInACopyOnly: the proxy writes it.
+func TestARecordingIsContinuedInACopyOnly(t *testing.T) {
+	q := newAsking(t, holdfast.Chat, func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} })
+	q.ok("q", "Mine")
+	st, closer, err := openStore(filepath.Join(q.dir, "data", "holdfast.db"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := store.Conversation{ID: "rec", Principal: holdfast.Local, Title: "Theirs", Origin: store.RecordedConversation, Branch: "b", Version: store.StreamVersion, CreatedAt: noon}
+	event := store.StoredEvent{ID: "e", Kind: "user", At: noon.Add(time.Hour), Line: []byte(`{"kind":"user","content":[{"type":"text","text":"theirs"}]}`)}
+	if err := errors.Join(st.Create(t.Context(), recording, []store.StoredEvent{event}), closer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	q.ok("q", "-c", "And?")
+	if last := q.bodies()[1]; !strings.Contains(last, "Mine") || strings.Contains(last, "theirs") {
+		t.Errorf("-c continued another one:\n%s", last)
+	}
+	if _, errs, status := q.run("q", "--id", "rec", "And?"); status != 2 || !strings.Contains(errs, "add --fork") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	q.ok("q", "--id", "rec", "--fork", "And?")
+	if last := q.bodies()[2]; !strings.Contains(last, "theirs") {
+		t.Errorf("the copy:\n%s", last)
+	}
+	if out := q.ok("c", "export", "rec"); strings.Contains(out, "And?") {
+		t.Errorf("the recording was written to:\n%s", out)
 	}
 }
 

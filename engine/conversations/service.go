@@ -159,6 +159,9 @@ func (s *Service) Fork(ctx context.Context, id holdfast.ConversationID, upTo int
 	if parent.Version > store.StreamVersion {
 		return store.Conversation{}, newer(parent)
 	}
+	if child.Origin == store.RecordedConversation {
+		child.Origin = store.OwnConversation // only the branch itself is recorded
+	}
 	w := s.writer(child)
 	for e, err := range s.st.Events(ctx, s.principal, id, store.EventRange{UpTo: upTo}) {
 		if err == nil {
