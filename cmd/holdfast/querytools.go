@@ -97,7 +97,8 @@ func mcpServer(name string, m config.MCPServer) (toolbox.Server, error) {
 
 // askTool asks a person whether a call may be made.
 func (a *app) askTool(ctx context.Context, call holdfast.ToolCall) (toolbox.Answer, error) {
-	_, _ = fmt.Fprintf(a.err, "Run %s %s? [y/N/a(lways)] ", line(call.Name), fit(line(string(call.Arguments)), 200))
+	// All of it is shown: what is cut off could not be judged.
+	_, _ = fmt.Fprintf(a.err, "Run %s %s? [y/N/a(lways)] ", line(call.Name), line(string(call.Arguments)))
 	answer := make(chan string, 1)
 	go func() {
 		// An answer that ends without a newline, or none at all, is read as it is.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/eval"
+	"github.com/holdfast-dev/holdfast/toolbox"
 )
 
 // TestAConfiguredServerIsCalled: its tool is offered, its header sent, the model
@@ -66,5 +69,28 @@ func TestAConfiguredServerIsCalled(t *testing.T) {
 	q.config[0] = `mcp={srv={url="` + remote.URL + `"}}`
 	if out, errs, _ := q.run("q", "Repeat it."); out != "Done.\n" || !strings.Contains(errs, "srv") {
 		t.Errorf("answer %q, %q", out, errs)
+	}
+}
+
+// TestAPersonSeesAllOfACallBeforeItIsMade: arguments are shown whole, harmless, and
+// only a yes makes the call.
+func TestAPersonSeesAllOfACallBeforeItIsMade(t *testing.T) {
+	arguments := `{"command":"` + strings.Repeat("x", 500) + ` rm -rf \u001b[2K"}`
+	for typed, want := range map[string]toolbox.Answer{"y\n": toolbox.Once, "Always\n": toolbox.Always, "n\n": toolbox.No, "\n": toolbox.No, "": toolbox.No, "yesterday\n": toolbox.No} {
+		var shown strings.Builder
+		a := &app{in: strings.NewReader(typed), err: &shown}
+		got, err := a.askTool(t.Context(), holdfast.ToolCall{Name: "srv_run\x1b[2K", Arguments: []byte(arguments + "\x1b[2K")})
+		if err != nil || got != want {
+			t.Errorf("%q: %v, %v", typed, got, err)
+		}
+		if !strings.Contains(shown.String(), "rm -rf") || strings.Contains(shown.String(), "\x1b") {
+			t.Errorf("shown %q", shown.String())
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	nobody, _ := io.Pipe()
+	if got, err := (&app{in: nobody, err: io.Discard}).askTool(ctx, holdfast.ToolCall{}); got != toolbox.No || !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v, %v", got, err)
 	}
 }
