@@ -39,6 +39,7 @@ func (a *app) capsuleCommand() *cobra.Command {
 			Long:    "Shows what changed from revision FROM to revision TO. TO is the newest where it is left\nout, FROM the one before TO. Revision 0 is empty.",
 			Example: "  holdfast capsule diff last\n  holdfast capsule diff last 3\n  holdfast capsule diff last 3 7",
 		}, 3, a.capsuleDiff),
+		a.capsuleReplay(),
 	)
 	return c
 }
