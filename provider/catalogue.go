@@ -26,6 +26,9 @@ type Model struct {
 	ContextWindow, MaxOutput int64
 	// Price is nil where none is known.
 	Price *Price
+	// TextOnly tells that it takes no images: the embedded list says so, and the
+	// user has no entry for it.
+	TextOnly bool
 }
 
 // Price is what tokens cost, in millionths of a US dollar per million tokens: a
@@ -93,7 +96,9 @@ func (c *Catalogue) Model(u *upstream.Upstream, name string) (m Model, ok bool) 
 	}
 	for _, p := range lists {
 		if listed := find(p, name); listed != nil {
-			take(modelOf(*listed))
+			from := modelOf(*listed)
+			m.TextOnly = from.TextOnly && !ok
+			take(from)
 			break
 		}
 	}
@@ -273,7 +278,7 @@ func find(p *catwalk.Provider, name string) *catwalk.Model {
 // what is above, and not that of output, for writing. Where there is none, cached
 // tokens cost what others do.
 func modelOf(m catwalk.Model) Model {
-	out := Model{Name: m.ID, ContextWindow: m.ContextWindow, MaxOutput: m.DefaultMaxTokens}
+	out := Model{Name: m.ID, ContextWindow: m.ContextWindow, MaxOutput: m.DefaultMaxTokens, TextOnly: !m.SupportsImages}
 	if m.CostPer1MIn == 0 && m.CostPer1MOut == 0 {
 		return out
 	}

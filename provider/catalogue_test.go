@@ -28,7 +28,7 @@ func listed(entries ...Model) *Catalogue {
 	c.known = func() []catwalk.Provider {
 		return []catwalk.Provider{
 			{ID: "anthropic", APIKey: "$ANTHROPIC_API_KEY", APIEndpoint: "$ANTHROPIC_API_ENDPOINT", Models: []catwalk.Model{
-				{ID: "claude-1", ContextWindow: 200_000, DefaultMaxTokens: 64_000, CostPer1MIn: 3, CostPer1MOut: 15, CostPer1MInCached: 3.75, CostPer1MOutCached: 0.3},
+				{ID: "claude-1", ContextWindow: 200_000, DefaultMaxTokens: 64_000, SupportsImages: true, CostPer1MIn: 3, CostPer1MOut: 15, CostPer1MInCached: 3.75, CostPer1MOutCached: 0.3},
 			}},
 			{ID: "deepseek", APIKey: "$DEEPSEEK_API_KEY", APIEndpoint: "https://api.deepseek.com/v1", Models: []catwalk.Model{
 				{ID: "deepseek-1", ContextWindow: 100_000, DefaultMaxTokens: 8000, CostPer1MIn: 0.14, CostPer1MOut: 0.28, CostPer1MInCached: 0.0028},
@@ -63,14 +63,15 @@ func TestWhatIsKnownOfAModel(t *testing.T) {
 		{"the list goes by the host", nil, "https://api.anthropic.com", "claude-1", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"a name with a day", nil, "https://api.anthropic.com", "claude-1-20260102", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"a name with another end", nil, "https://api.anthropic.com", "claude-1-fast", Model{}, false},
-		{"another path of the host", nil, "https://api.deepseek.com/anthropic", "deepseek-1", Model{ContextWindow: 100_000, MaxOutput: 8000, Price: &Price{Input: 140_000, CacheRead: 2800, CacheWrite: 140_000, Output: 280_000}}, true},
-		{"a model without a price", nil, "https://api.deepseek.com/v1", "deepseek-free", Model{ContextWindow: 50_000}, true},
-		{"two lists of one host", nil, "https://h.example/coding/v4", "glm", Model{ContextWindow: 1}, true},
-		{"the other of them", nil, "https://h.example/v4/", "glm", Model{ContextWindow: 2}, true},
+		{"another path of the host", nil, "https://api.deepseek.com/anthropic", "deepseek-1", Model{ContextWindow: 100_000, MaxOutput: 8000, Price: &Price{Input: 140_000, CacheRead: 2800, CacheWrite: 140_000, Output: 280_000}, TextOnly: true}, true},
+		{"a model without a price", nil, "https://api.deepseek.com/v1", "deepseek-free", Model{ContextWindow: 50_000, TextOnly: true}, true},
+		{"two lists of one host", nil, "https://h.example/coding/v4", "glm", Model{ContextWindow: 1, TextOnly: true}, true},
+		{"the other of them", nil, "https://h.example/v4/", "glm", Model{ContextWindow: 2, TextOnly: true}, true},
 		{"a closed model behind a host that no list knows", nil, "http://gateway.example/v1", "claude-1", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"an open model behind it", nil, "http://gateway.example/v1", "deepseek-1", Model{}, false},
 		{"a model that another host has", nil, "https://api.deepseek.com/v1", "claude-1", Model{}, false},
 		{"the user's entry for the upstream, then for any, then the list", entries, "http://gateway.example/v1", "claude-1", Model{ContextWindow: 32_000, MaxOutput: 4000, Price: &own}, true},
+		{"an entry of the user keeps the list from telling that it takes no images", []Model{{Name: "deepseek-free"}}, "https://api.deepseek.com/v1", "deepseek-free", Model{ContextWindow: 50_000}, true},
 		{"an entry for another upstream", entries, "http://gateway.example/v1", "my-model", Model{}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -86,6 +86,23 @@ func (m *models) window(name string) int64 {
 	return known.ContextWindow
 }
 
+// takes refuses an image for a model that is known to take none.
+func (m *models) takes(name string, asked holdfast.UserMessage) error {
+	u, err := m.catalogue.Route(m.upstreams, name)
+	if err != nil {
+		return err
+	}
+	if known, _ := m.catalogue.Model(u, name); !known.TextOnly {
+		return nil
+	}
+	for _, p := range asked.Parts {
+		if media, ok := p.(holdfast.Media); ok && media.Type == "image" {
+			return holdfast.Errorf(holdfast.ErrUsage, "the model %s takes no images, and %s is one. Use another model: see holdfast models", line(name), line(media.Name))
+		}
+	}
+	return nil
+}
+
 // route is the way to a model, with its window asked from the server where it is
 // not known.
 func (m *models) route(ctx context.Context, name string) (query.Route, error) {

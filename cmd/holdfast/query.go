@@ -241,6 +241,9 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversatio
 	m := a.newModels(cfg.all)
 	show := progressLine(a.err)
 	m.retrying = func(err error) { _, _ = fmt.Fprintln(a.err, clean("holdfast: trying again: "+err.Error())) }
+	if err := m.takes(name, asked); err != nil {
+		return err
+	}
 	route, err := m.route(ctx, name)
 	if err != nil {
 		return err

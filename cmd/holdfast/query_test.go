@@ -302,6 +302,15 @@ func TestAQueryThatCannotBeAskedLeavesNoConversation(t *testing.T) {
 	if status != 4 || !strings.Contains(errs, "claude-sonnet-4-6") || !strings.Contains(errs, "holdfast models") {
 		t.Errorf("an unknown model: status %d, %s", status, errs)
 	}
+	picture := filepath.Join(q.dir, "p.png")
+	if err := os.WriteFile(picture, []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q.config = []string{`upstream=[{name="openai",protocol="responses",base_url="https://api.openai.com/v1"}]`}
+	_, errs, status = q.run("q", "-m", "o3-mini", "-a", picture, "hi there")
+	if status != 2 || !strings.Contains(errs, "the model o3-mini takes no images, and p.png is one") {
+		t.Errorf("an image for a model without eyes: status %d, %s", status, errs)
+	}
 	q.config = append(q.config, `query.model=""`)
 	_, errs, status = q.run("q", "hi there")
 	if status != 2 || !strings.Contains(errs, "no model is chosen") {
