@@ -34,7 +34,8 @@ type Config struct {
 	// Servers are MCP servers, in the order of their tools.
 	Servers []Server
 	// Policies are patterns of tool names, in the form of path.Match, such as
-	// github_*. The longest that matches counts. Without one, built-in tools are
+	// github_*. One that denies counts before all others, then the longest that
+	// matches. Without one, built-in tools are
 	// allowed and others ask.
 	Policies map[string]Policy
 	// Ask asks a person; nil: calls that must be confirmed are refused. It is

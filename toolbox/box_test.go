@@ -95,8 +95,15 @@ func TestCallsNeedPermission(t *testing.T) {
 		{"a pattern allows", map[string]toolbox.Policy{"git_*": toolbox.Allow}, nil, [2]string{ran, ran}, true},
 		{"a denied tool is not offered", map[string]toolbox.Policy{"git_*": toolbox.Deny}, nil, [2]string{forbidden, forbidden}, false},
 		{
+			"a shorter pattern that denies counts before a longer one",
+			map[string]toolbox.Policy{"git_p*": toolbox.Allow, "*push": toolbox.Deny},
+			nil,
+			[2]string{forbidden, forbidden},
+			false,
+		},
+		{
 			"the longer pattern counts",
-			map[string]toolbox.Policy{"*": toolbox.Deny, "git_*": toolbox.Deny, "git_push": toolbox.Allow},
+			map[string]toolbox.Policy{"*": toolbox.Ask, "git_*": toolbox.Ask, "git_push": toolbox.Allow},
 			nil,
 			[2]string{ran, ran},
 			true,

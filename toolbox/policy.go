@@ -46,13 +46,19 @@ func (p policies) check() error {
 	return nil
 }
 
-// of is the policy of the longest pattern that a name matches, and the stricter
-// one of patterns that are equally long: so a single tool can be taken out of
-// what holds for its server, and the order of a table does not count.
+// of is the policy for a name. A pattern that denies it counts, whatever others
+// say. Of the rest it is that of the longest pattern, and the stricter one of
+// patterns that are equally long, so that the order of a table does not count.
 func (p policies) of(name string, unless Policy) Policy {
 	found, length := unless, -1
 	for pattern, policy := range p {
-		if ok, err := path.Match(pattern, name); err != nil || !ok || len(pattern) < length {
+		if ok, err := path.Match(pattern, name); err != nil || !ok {
+			continue
+		}
+		if policy == Deny {
+			return Deny
+		}
+		if len(pattern) < length {
 			continue
 		}
 		if len(pattern) > length || stricter[policy] > stricter[found] {
