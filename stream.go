@@ -36,7 +36,10 @@ type Overlay struct {
 	// FromEvent and ToEvent are sequence numbers, inclusive, of an overlay that
 	// acts on events instead of turns: never a summary. Both are 0 else.
 	FromEvent, ToEvent int64
-	Source             OverlaySource
+	// KeptCalls are sequence numbers of tool calls in a range of events that stay
+	// as they are, and their results with them, in ascending order.
+	KeptCalls []int64
+	Source    OverlaySource
 	// StripReasoning takes the reasoning out.
 	StripReasoning bool
 	Tools          *ToolPolicy

@@ -2,6 +2,7 @@ package conversation_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,11 @@ func randomStream(t *rapid.T) []holdfast.Entry {
 			from, length := rapid.IntRange(0, 12).Draw(t, "from"), rapid.IntRange(0, 8).Draw(t, "length")
 			if o.FromTurn, o.ToTurn = from, from+length; rapid.IntRange(0, 3).Draw(t, "by events") == 0 {
 				o.FromTurn, o.ToTurn, o.FromEvent, o.ToEvent = 0, 0, int64(from+1), int64(from+length+1)
+				for seq := o.FromEvent; seq <= o.ToEvent; seq++ {
+					if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
+						o.KeptCalls = append(o.KeptCalls, seq)
+					}
+				}
 			}
 			switch rapid.IntRange(0, 3).Draw(t, "tools") {
 			case 1:
@@ -174,6 +180,67 @@ func TestWhatNoRangeCoversIsInTheViewAsInTheStream(t *testing.T) {
 			}
 			if diff := cmp.Diff(raw[i], shown[i], cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("turn %d:\n%s", i, diff)
+			}
+		}
+	})
+}
+
+// TestARangeOfEventsActsOnExactlyThoseEvents looks at every event of streams that
+// have no other overlays.
+func TestARangeOfEventsActsOnExactlyThoseEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := randomStream(t)
+		for i, e := range in {
+			if o, ok := e.Event.(holdfast.Overlay); ok && !o.ByEvents() {
+				in[i].Event = holdfast.Unknown{}
+			}
+		}
+		var overlays []conversation.PlacedOverlay
+		for _, o := range conversation.Overlays(in) {
+			if !o.Revoked {
+				overlays = append(overlays, o)
+			}
+		}
+		covers := func(seq int64, call bool) bool {
+			return slices.ContainsFunc(overlays, func(o conversation.PlacedOverlay) bool {
+				if !call {
+					return o.StripReasoning && o.FromEvent <= seq && seq <= o.ToEvent
+				}
+				return o.Tools != nil && o.FromEvent <= seq && seq <= o.ToEvent && !slices.Contains(o.KeptCalls, seq)
+			})
+		}
+		shown := map[int64]holdfast.Event{}
+		for _, turn := range conversation.Project(in, nil).Turns {
+			for _, e := range turn.Entries {
+				shown[e.Seq] = e.Event
+			}
+		}
+		for _, turn := range conversation.Turns(in) {
+			var calls []holdfast.Entry // without a result
+			for _, e := range in[turn.Start:turn.End] {
+				untouched := true
+				switch event := e.Event.(type) {
+				case holdfast.UserMessage, holdfast.AssistantMessage:
+				case holdfast.Reasoning:
+					if untouched = !covers(e.Seq, false); !untouched && shown[e.Seq] != nil {
+						t.Fatalf("the reasoning of event %d is shown", e.Seq)
+					}
+				case holdfast.ToolCall:
+					untouched = !covers(e.Seq, true)
+					calls = append(calls, e)
+				case holdfast.ToolResult:
+					n := slices.IndexFunc(calls, func(c holdfast.Entry) bool { return c.Event.(holdfast.ToolCall).ID == event.CallID })
+					if n < 0 {
+						continue // an orphan
+					}
+					untouched = !covers(calls[n].Seq, true)
+					calls = slices.Delete(calls, n, n+1)
+				default:
+					continue
+				}
+				if diff := cmp.Diff(e.Event, shown[e.Seq]); untouched != (diff == "") {
+					t.Fatalf("event %d, untouched %v:\n%s", e.Seq, untouched, diff)
+				}
 			}
 		}
 	})

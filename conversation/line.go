@@ -203,6 +203,9 @@ func (w *writer) overlay(o holdfast.Overlay) {
 	if o.ByEvents() {
 		w.number("from_event", o.FromEvent)
 		w.number("to_event", o.ToEvent)
+		if len(o.KeptCalls) > 0 {
+			w.marshal("kept_calls", o.KeptCalls)
+		}
 	} else {
 		w.number("from_turn", int64(o.FromTurn))
 		w.number("to_turn", int64(o.ToTurn))

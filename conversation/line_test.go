@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-dev/holdfast/conversation"
 )
 
-// TestTheFrozenFormReadsAndWritesAlike: the file has every kind with every
-// member, as a build of the first version wrote it. It must never be changed.
+// TestTheFrozenFormReadsAndWritesAlike: the first file has every kind with every
+// member, as a build of the first version wrote it, the second what joined since.
+// Neither must ever be changed.
 func TestTheFrozenFormReadsAndWritesAlike(t *testing.T) {
 	data, err := os.ReadFile("testdata/form-v1.jsonl")
 	if err != nil {
@@ -34,8 +35,12 @@ func TestTheFrozenFormReadsAndWritesAlike(t *testing.T) {
 	if got := conversation.AppendHead(nil, head); !bytes.Equal(got, lines[0]) {
 		t.Errorf("the head is written as %s", got)
 	}
+	bands, err := os.ReadFile("testdata/form-v1-bands.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
 	kinds := map[string]bool{}
-	for _, line := range lines[1:] {
+	for _, line := range append(lines[1:], bytes.TrimSuffix(bands, []byte("\n"))) {
 		e, err := conversation.ParseLine(line)
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -119,6 +124,8 @@ func TestParseLineRefuses(t *testing.T) {
 		{"a strip of nothing", `{"kind":"compaction","from_turn":0,"to_turn":1,"tool_calls":{"policy":"strip","request":false}}`, `compaction: tool_calls must have the policy "omit", or "strip" with request or response`},
 		{"an unknown source", `{"kind":"compaction","from_turn":0,"to_turn":1,"source":"x"}`, `compaction: source must be "manual", "auto" or "agent"`},
 		{"a summary of events", `{"kind":"compaction","from_event":1,"to_event":2,"summary":{"text":"S"}}`, "compaction: a range of events ends behind its start, has no turns beside it and no summary"},
+		{"kept calls in a range of turns", `{"kind":"compaction","from_turn":1,"to_turn":2,"kept_calls":[1],"reasoning":"strip"}`, "compaction: kept_calls stands only beside from_event and to_event"},
+		{"kept calls out of order", `{"kind":"compaction","from_event":1,"to_event":9,"kept_calls":[4,3],"reasoning":"strip"}`, "compaction: kept_calls must be in ascending order"},
 		{"a revocation of nothing", `{"kind":"revocation"}`, "revocation: a revocation names the ids of compactions in compactions"},
 		{"a capsule that is missing", `{"kind":"continuity"}`, "continuity: there is no capsule"},
 		{"tokens below 0", `{"kind":"usage","input_tokens":-1}`, "usage: a count of tokens is below 0"},

@@ -46,6 +46,7 @@ type lineForm struct {
 	ToTurn      *int                   `json:"to_turn"`
 	FromEvent   int64                  `json:"from_event"`
 	ToEvent     int64                  `json:"to_event"`
+	KeptCalls   []int64                `json:"kept_calls"`
 	Source      holdfast.OverlaySource `json:"source"`
 	Reasoning   string                 `json:"reasoning"`
 	ToolCalls   *toolForm              `json:"tool_calls"`
@@ -232,7 +233,7 @@ func joined(list []partForm) string {
 }
 
 func (l *lineForm) overlay() (holdfast.Event, error) {
-	o := holdfast.Overlay{FromEvent: l.FromEvent, ToEvent: l.ToEvent, Source: cmp.Or(l.Source, holdfast.ManualOverlay)}
+	o := holdfast.Overlay{FromEvent: l.FromEvent, ToEvent: l.ToEvent, KeptCalls: l.KeptCalls, Source: cmp.Or(l.Source, holdfast.ManualOverlay)}
 	switch o.Source {
 	case holdfast.ManualOverlay, holdfast.AutoOverlay, holdfast.AgentOverlay:
 	default:
@@ -264,7 +265,13 @@ func (l *lineForm) overlay() (holdfast.Event, error) {
 		if o.ToEvent < o.FromEvent || o.Summary != nil || l.FromTurn != nil || l.ToTurn != nil {
 			return nil, errors.New("a range of events ends behind its start, has no turns beside it and no summary")
 		}
+		if !slices.IsSorted(o.KeptCalls) {
+			return nil, errors.New("kept_calls must be in ascending order")
+		}
 		return o, nil
+	}
+	if o.KeptCalls != nil {
+		return nil, errors.New("kept_calls stands only beside from_event and to_event")
 	}
 	if l.FromTurn == nil || l.ToTurn == nil || *l.FromTurn < 0 || *l.ToTurn < *l.FromTurn || o.FromEvent < 0 {
 		return nil, errors.New("from_turn and to_turn must be a range, from 0 and inclusive")

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"math"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
@@ -50,7 +51,8 @@ const NoResult = "[no result: the call was interrupted]"
 // Of the overlays that are not revoked, the last one in the stream that covers a
 // turn and has a policy of a kind decides it, for reasoning, tools and summary
 // apart; a summary beats the others. An overlay with event numbers acts on those
-// events, and a result goes with its call. It takes time linear in the stream.
+// events, and a result goes with its call; of a call that it keeps it has no say.
+// It takes time linear in the stream.
 func Project(entries []holdfast.Entry, render func(holdfast.Capsule) string) View {
 	p := projection{entries: entries, turns: Turns(entries)}
 	p.decide()
@@ -66,7 +68,7 @@ func Project(entries []holdfast.Entry, render func(holdfast.Capsule) string) Vie
 				Origin:  Origin{From: from, To: i, Summary: true, Overlay: n},
 				Entries: told(p.overlays[n].Summary.Text),
 			})
-			p.last = i
+			p.last = place{turn: i, seq: wholeTurn}
 			continue
 		}
 		view.Turns = append(view.Turns, ViewTurn{Origin: Origin{From: i, To: i}, Entries: p.kept(i, &view)})
@@ -101,13 +103,22 @@ func told(summary string) []holdfast.Entry {
 	}
 }
 
+// place is a place in the stream: behind the event seq of a turn.
+type place struct {
+	turn int
+	seq  int64
+}
+
+// wholeTurn as a place in a turn is behind all of it.
+const wholeTurn = math.MaxInt64
+
 // projection is the work on one stream.
 type projection struct {
 	entries  []holdfast.Entry
 	turns    []Turn
 	overlays []PlacedOverlay
 	used     []bool // by overlay: it shows in the view
-	last     int    // the last turn that an overlay shows in
+	last     place  // the last one that an overlay shows in
 	// What decides at each entry: an index of overlays, or -1. nil where no
 	// overlay has such a policy.
 	reasoning, tools, summary []int
@@ -116,7 +127,7 @@ type projection struct {
 
 // decide finds what decides at each entry.
 func (p *projection) decide() {
-	p.overlays, p.last = Overlays(p.entries), -1
+	p.overlays, p.last = Overlays(p.entries), place{turn: -1}
 	p.used = make([]bool, len(p.overlays))
 	reasoning, tools, summary := p.painter(), p.painter(), p.painter()
 	for n := len(p.overlays) - 1; n >= 0; n-- {
@@ -129,7 +140,14 @@ func (p *projection) decide() {
 			reasoning.paint(from, to, n)
 		}
 		if o.Tools != nil {
-			tools.paint(from, to, n)
+			start := from
+			for _, seq := range o.KeptCalls {
+				if i := p.behind(seq - 1); i >= start && i < to && p.entries[i].Seq == seq {
+					tools.paint(start, i, n)
+					start = i + 1
+				}
+			}
+			tools.paint(start, to, n)
 		}
 		if o.Summary != nil && !o.ByEvents() {
 			summary.paint(from, to, n)
@@ -312,8 +330,16 @@ func (p *projection) deciding(by []int, at, turn int) int {
 	if by == nil || by[at] < 0 {
 		return -1
 	}
-	p.used[by[at]], p.last = true, turn
-	return by[at]
+	n := by[at]
+	p.used[n] = true
+	seq := int64(wholeTurn)
+	if p.overlays[n].ByEvents() {
+		seq = p.entries[at].Seq
+	}
+	if turn > p.last.turn || seq > p.last.seq {
+		p.last = place{turn, seq}
+	}
+	return n
 }
 
 func (p *projection) policy(overlay int) holdfast.ToolPolicy {
@@ -350,18 +376,18 @@ func newestCapsule(entries []holdfast.Entry, overlays []PlacedOverlay) *holdfast
 	return nil
 }
 
-// deliver puts a rendered capsule into the first user message behind the turn
-// last of the stream, as its first text, or into a message at the end.
-func (v *View) deliver(text string, last int) {
+// deliver puts a rendered capsule into the first user message behind a place in
+// the stream, as its first text, or into a message at the end.
+func (v *View) deliver(text string, last place) {
 	part := holdfast.Text(text)
 	for t := range v.Turns {
 		turn := &v.Turns[t]
-		if turn.Origin.From <= last {
+		if turn.Origin.From < last.turn || turn.Origin.Summary {
 			continue
 		}
 		for i, e := range turn.Entries {
 			m, ok := e.Event.(holdfast.UserMessage)
-			if !ok {
+			if !ok || turn.Origin.From == last.turn && e.Seq <= last.seq {
 				continue
 			}
 			m.Parts = append([]holdfast.Part{part}, m.Parts...)

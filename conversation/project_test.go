@@ -234,6 +234,21 @@ func TestProject(t *testing.T) {
 			with(strippedCalls(0), ` R(thought 0{"signature": "s0"})`, "") + whole(1),
 		},
 		{
+			"events by number: a call that is kept stays with its result", two + "\n" +
+				`{"kind":"compaction","from_event":1,"to_event":12,"kept_calls":[4],"reasoning":"strip","tool_calls":{"policy":"strip"}}`,
+			noReasoning(0) + with(strippedCalls(1), ` R(thought 1{"signature": "s1"})`, ""),
+		},
+		{
+			"events by number: what a call is kept from still holds for older compactions", two + "\n" + overlay(0, 1, request) + "\n" +
+				`{"kind":"compaction","from_event":1,"to_event":12,"kept_calls":[4],"tool_calls":{"policy":"omit"}}`,
+			with(whole(0), `{"n": 0}`, "{}") + with(whole(1), ` C(c1 cargo_test{"n": 1}) T(c1 output 1)`, ""),
+		},
+		{
+			"events by number: a number that is no call keeps nothing", two + "\n" +
+				`{"kind":"compaction","from_event":3,"to_event":4,"kept_calls":[2,5,900],"reasoning":"strip","tool_calls":{"policy":"strip"}}`,
+			with(strippedCalls(0), ` R(thought 0{"signature": "s0"})`, "") + whole(1),
+		},
+		{
 			"an overlay in the middle of the stream covers its turns only", turn(0) + "\n" + turn(1) + "\n" + overlay(0, 1, reasoning) + "\n" + turn(2),
 			noReasoning(0) + noReasoning(1) + whole(2),
 		},
@@ -277,6 +292,9 @@ func TestProjectDeliversTheCapsule(t *testing.T) {
 	bare := func(n int) string {
 		return strings.Replace(whole(n), fmt.Sprintf(` R(thought %[1]d{"signature": "s%[1]d"})`, n), "", 1)
 	}
+	events := func(from, to int) string {
+		return fmt.Sprintf(`{"kind":"compaction","from_event":%d,"to_event":%d,"reasoning":"strip"}`, from, to)
+	}
 	cases := []struct {
 		name, in, want string
 		render         func(holdfast.Capsule) string
@@ -286,6 +304,12 @@ func TestProjectDeliversTheCapsule(t *testing.T) {
 		{"before the first user message behind the range", three + overlay(0, 1, reasoning), bare(0) + bare(1) + behind(2), render},
 		{"behind a summary", three + overlay(0, 1, summary("S")), summarised(0, 1, "S") + behind(2), render},
 		{"behind the last of two ranges", three + overlay(1, 1, reasoning) + "\n" + overlay(0, 0, summary("S")), summarised(0, 0, "S") + bare(1) + behind(2), render},
+		{"behind a range of events, in the next turn", three + events(1, 10), bare(0) + bare(1) + behind(2), render},
+		{
+			"behind a range of events, in a message of its own at the end of a turn that goes on", three + events(1, 15),
+			bare(0) + bare(1) + strings.TrimSuffix(bare(2), "\n") + " U(record 7)\n", render,
+		},
+		{"before a message that came into the turn behind the range", three + `{"kind":"user","content":[{"type":"text","text":"wait"}]}` + "\n" + events(1, 15), bare(0) + bare(1) + strings.TrimSuffix(bare(2), "\n") + " U(record 7|wait)\n", render},
 		{"in a message of its own at the end", three + overlay(0, 2, summary("S")), strings.TrimSuffix(summarised(0, 2, "S"), "\n") + " U(record 7)\n", render},
 		{
 			"the newest of those in the stream", three + strings.Replace(overlay(0, 1, summary("S")), `"model":"m"`, `"capsule":{"schema_version":1,"revision":9,"branch":"b","digest":"d"}`, 1),
