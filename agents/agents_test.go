@@ -302,3 +302,24 @@ func TestSyntheticTexts(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatACompactionMustNotTakeOut(t *testing.T) {
+	for _, tt := range []struct {
+		name, tool, arguments string
+		want                  bool
+	}{
+		{"a plan list", "TodoWrite", `{"todos":[]}`, true},
+		{"a question to the user", "AskUserQuestion", `{}`, true},
+		{"another tool", "Bash", `{"command":"ls"}`, false},
+		{"the plan file of claude-code", "Write", `{"file_path":"/home/u/.claude/plans/calm-owl.md","content":"# Plan"}`, true},
+		{"the plan file of opencode", "write", `{"filePath":"/p/.opencode/plans/1.md","content":"# Plan"}`, true},
+		{"any other file", "Write", `{"file_path":"/p/plan.md","content":"# Plan"}`, false},
+		{"arguments that a model broke off", "Write", `{"file_path":"/home/u/.claude/pla`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := agents.Carries(holdfast.ToolCall{Name: tt.tool, Arguments: []byte(tt.arguments)}); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,6 +1,12 @@
 package agents
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdfast-dev/holdfast"
+)
 
 // Shape is how a carrier's call states the plan or an answer.
 type Shape string
@@ -90,6 +96,31 @@ func PlanFilePath(path string) bool {
 	p := strings.ReplaceAll(path, `\`, "/")
 	return (strings.Contains(p, "/.claude/plans/") || strings.Contains(p, ".opencode/plans/") ||
 		strings.Contains(p, "/.gemini/") && strings.Contains(p, "/plans/")) && strings.HasSuffix(p, ".md")
+}
+
+// WrittenFile is the path and the content in the arguments of a call that writes a
+// file; "" for what they do not name.
+func WrittenFile(arguments []byte) (path, content string) {
+	var args struct {
+		Path     string `json:"file_path"` // claude-code, gemini-cli
+		FilePath string `json:"filePath"`  // opencode
+		Content  string `json:"content"`
+	}
+	if json.Unmarshal(arguments, &args) != nil {
+		return "", ""
+	}
+	return args.Path + args.FilePath, args.Content
+}
+
+// Carries reports whether a call states the plan, or asks for an answer of the
+// user: what a compaction must not take out.
+func Carries(call holdfast.ToolCall) bool {
+	c, ok := CarrierOf(call.Name)
+	if !ok || c.Shape != PlanFile {
+		return ok
+	}
+	path, _ := WrittenFile(call.Arguments)
+	return PlanFilePath(path)
 }
 
 // Names under which plan states that stand in texts are treated as calls. No

@@ -16,6 +16,8 @@ type AutoConfig struct {
 	TriggerRatio float64
 	// MinTurns is the number of turns that a conversation has to be above.
 	MinTurns int
+	// Granularity is what a range is made of; "" is ByTurn.
+	Granularity Granularity
 	// MinGain is the share of the window that a band without a summary has to
 	// free, from 0 (nothing) to 1.
 	MinGain float64
@@ -24,7 +26,7 @@ type AutoConfig struct {
 
 // DefaultAuto is what is not configured; it is off.
 func DefaultAuto() AutoConfig {
-	return AutoConfig{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: Default()}
+	return AutoConfig{TriggerRatio: 0.75, MinTurns: 5, Granularity: ByTurn, MinGain: 0.02, Rule: Default()}
 }
 
 // Check refuses what Decide cannot work with, with the code config.
@@ -37,12 +39,23 @@ func (c AutoConfig) Check() error {
 		return holdfast.Errorf(holdfast.ErrConfig, "min_gain = %v is no share of a window. Give a number from 0 to 1, such as 0.02", c.MinGain)
 	case c.MinTurns < 0:
 		return holdfast.Errorf(holdfast.ErrConfig, "min_turns = %d is no count of turns. Give a number from 0 on", c.MinTurns)
+	case c.Granularity != "" && !slices.Contains(Granularities(), c.Granularity):
+		return holdfast.Errorf(holdfast.ErrConfig, "granularity = %q is none. Give \"turn\" or \"event\"", c.Granularity)
+	case c.Rule.KeepLastTokens < 0:
+		return holdfast.Errorf(holdfast.ErrConfig, "keep_last_tokens = %d is no count of tokens. Give a number from 0 on", c.Rule.KeepLastTokens)
 	}
 	return c.Rule.Check()
 }
 
-// Boundary is where a turn has completed and is durable.
+// Boundary is where a turn has completed and is durable, or the gap between two
+// calls of one turn.
 type Boundary struct {
+	// Inside tells that the turn goes on: every call has its result, and the model
+	// is to be called again.
+	Inside bool
+	// Stays tells the tool calls that a range of events never touches: those that
+	// state a plan. nil: there are none.
+	Stays func(holdfast.ToolCall) bool
 	// Window is the context window of the conversation's model in tokens; 0: not
 	// known.
 	Window int64
@@ -60,6 +73,7 @@ type Reason string
 const (
 	Fired          Reason = ""
 	Disabled       Reason = "disabled"
+	InsideTurn     Reason = "inside_turn" // the turn goes on, and what is to be done acts on whole turns
 	WindowUnknown  Reason = "window_unknown"
 	BelowThreshold Reason = "below_threshold"
 	TooFewTurns    Reason = "too_few_turns"
@@ -92,11 +106,14 @@ const retryGrowth = 0.05
 // The range begins with the first turn that the rule does not keep, or behind the
 // furthest turn that is compacted at least as strongly as the rule would, and
 // ends before the turns that it keeps last; so with one rule, and nothing by
-// hand, no two ranges meet and no turn is left between them.
+// hand, no two ranges meet and no turn is left between them. By events the same
+// holds for events.
 func Decide(entries []holdfast.Entry, c AutoConfig, b Boundary, est Estimator) Decision {
 	switch {
 	case !c.Enabled:
 		return Decision{Reason: Disabled}
+	case b.Inside && !c.ActsInsideTurns():
+		return Decision{Reason: InsideTurn}
 	case b.Window <= 0:
 		return Decision{Reason: WindowUnknown}
 	}
@@ -112,8 +129,8 @@ func Decide(entries []holdfast.Entry, c AutoConfig, b Boundary, est Estimator) D
 		d.Reason = TooFewTurns
 		return d
 	}
-	band := Range{max(s.first(c.Rule.KeepFirst), s.furthest(c.Rule.holdsFor)+1), s.last(c.Rule.KeepLast)}
-	if band.Len() == 0 {
+	step, found := s.automatic(c, b, est)
+	if !found {
 		d.Reason = EmptyRange
 		return d
 	}
@@ -121,8 +138,6 @@ func Decide(entries []holdfast.Entry, c AutoConfig, b Boundary, est Estimator) D
 		d.Reason = GrowthWait
 		return d
 	}
-	// Behind all summaries there is none to meet, so a band never grows.
-	step := c.Rule.over(band, holdfast.AutoOverlay)
 	after := est.Tokens(with(entries, step.Overlay))
 	if step.Request == nil && float64(d.Estimate-after) < c.MinGain*float64(b.Window) {
 		d.Reason = LittleGain
@@ -132,6 +147,22 @@ func Decide(entries []holdfast.Entry, c AutoConfig, b Boundary, est Estimator) D
 	d.Fire, d.After = &step, after
 	d.Notice = int64(after) > d.Threshold && est.firedAbove(entries, d.Threshold, noticeAfter) == noticeAfter-1
 	return d
+}
+
+// automatic is what the trigger would do; false where nothing is left to do.
+func (s Snapshot) automatic(c AutoConfig, b Boundary, est Estimator) (Step, bool) {
+	if c.ActsInsideTurns() {
+		return s.band(c.Rule, est, b.Stays)
+	}
+	turns := Range{max(s.first(c.Rule.KeepFirst), s.furthest(c.Rule.holdsFor)+1), s.last(c.Rule.KeepLast)}
+	if c.Granularity == ByEvent {
+		turns.To = s.turnsBefore(s.tail(c.Rule.KeepLastTokens, est)) - 1
+	}
+	if turns.Len() == 0 {
+		return Step{}, false
+	}
+	// Behind all summaries there is none to meet, so a range never grows.
+	return c.Rule.over(turns, holdfast.AutoOverlay), true
 }
 
 // holdsFor reports whether what an overlay does is at least what the rule would

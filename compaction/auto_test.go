@@ -66,7 +66,8 @@ func TestTheTriggerDecides(t *testing.T) {
 		{"for a summary only a summary counts", conversation(13, 400).with(mechanical(0, 5), generated(0, 2)), summary, 1000, "auto 3-9"},
 		{"an overlay of an agent counts", conversation(13, 400).with(agents(0, 4)), enabled(), 1000, "auto 5-9"},
 		{"reset, then the next boundary", revoked(conversation(21, 400).with(auto(1, 9), auto(10, 17))), enabled(), 1000, "auto 1-17"},
-		{"an overlay by events does not count", conversation(13, 400).with(holdfast.Overlay{FromEvent: 1, ToEvent: 36, StripReasoning: true, Tools: both}), enabled(), 1000, "auto 1-9"},
+		{"an overlay by events counts for the turns that end in it", conversation(13, 400).with(holdfast.Overlay{FromEvent: 1, ToEvent: 37, StripReasoning: true, Tools: both}), enabled(), 1000, "auto 6-9"},
+		{"one that is weaker than the rule does not", conversation(13, 400).with(holdfast.Overlay{FromEvent: 1, ToEvent: 37, StripReasoning: true}), enabled(), 1000, "auto 1-9"},
 		{"the model was switched to a smaller window", conversation(13, 400), enabled(), 4000, "auto 1-9"},
 		{"before it was", conversation(13, 400), enabled(), 8000, "below_threshold"},
 	} {

@@ -21,6 +21,11 @@
 //   - With one automatic rule, and nothing by hand, the turns that were kept
 //     first, the bands and the turns that are kept last are all turns, and no two
 //     bands meet.
+//   - By events the same holds of events, in every gap between two calls too: the
+//     ranges follow one another without a gap, what the model has not answered yet
+//     and the answer before that stay, a call and its result are on one side, and
+//     the texts of user and assistant and the calls that state a plan stay as they
+//     are.
 //   - Each estimate takes time linear in the stream.
 //
 // Where the design was open:
@@ -35,6 +40,10 @@
 //     --from and --last back to the first; --turn is refused there.
 //   - A rule that would repeat the newest compaction of its turns is skipped.
 //   - Two summaries of one run that meet become one, by the later rule.
+//   - A rule with a summary, by events, covers the turns that end before the newest
+//     events that stay, and fires behind turns only. The number of turns that a
+//     conversation has to be above holds by events too.
+//   - A newest event that is larger than what is to stay stays whole.
 //   - The trigger reads from the stream how often it fired in vain, and whether a
 //     summary failed: one that was paid for is followed by its overlay, so its
 //     usage is to be appended before that.

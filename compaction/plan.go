@@ -31,6 +31,15 @@ type Step struct {
 	given Range // before a summary made it grow
 }
 
+// Covers names what the overlay covers, as people read it: "turns 2..10", or
+// "events 31..480 in turns 2..10".
+func (s Step) Covers() string {
+	if s.Overlay.ByEvents() {
+		return fmt.Sprintf("events %d..%d in %s", s.Overlay.FromEvent, s.Overlay.ToEvent, s.Range)
+	}
+	return s.Range.String()
+}
+
 // Plan says what rules come to. All are resolved against the stream as it
 // stands; what is to be appended comes in their order, and is to be appended
 // together, once every summary is there. Nothing here calls a model, so what
@@ -87,7 +96,7 @@ func (s Snapshot) step(r Rule, earlier []Step) (Step, error) {
 	}
 	existing := slices.Clone(s.overlays)
 	for _, e := range earlier {
-		existing = append(existing, placed{Overlay: e.Overlay})
+		existing = append(existing, placed{Overlay: e.Overlay, met: e.Range, ended: e.Range})
 	}
 	grown, err := grow(found, r.Summary.Text != nil, existing)
 	if err != nil {
@@ -153,8 +162,11 @@ func supersede(steps []Step, by *Step) []Step {
 // with a summary.
 func (s Snapshot) done(o holdfast.Overlay) bool {
 	for _, old := range slices.Backward(s.overlays) {
-		if !rangeOf(old.Overlay).meets(rangeOf(o)) {
+		if !old.met.meets(rangeOf(o)) {
 			continue
+		}
+		if old.ByEvents() {
+			return false // it acts on parts of turns, and keeps calls
 		}
 		same := old.StripReasoning == o.StripReasoning && (old.Tools == nil) == (o.Tools == nil) && (o.Tools == nil || *old.Tools == *o.Tools)
 		return (same || old.Summary != nil) && rangeOf(old.Overlay).contains(rangeOf(o))

@@ -58,7 +58,10 @@ func TestARuleResolvesToARange(t *testing.T) {
 		{"last-compaction takes the furthest, not the newest", 6, "last-compaction", "", []holdfast.Overlay{mechanical(0, 3), generated(0, 1)}, "4-5"},
 		{"a weak overlay counts for last-compaction", 4, "last-compaction", "", []holdfast.Overlay{{FromTurn: 0, ToTurn: 1, StripReasoning: true}}, "2-3"},
 		{"an overlay that goes behind the end counts up to it", 4, "last-compaction", "", []holdfast.Overlay{mechanical(0, 99)}, "empty"},
-		{"an overlay by events does not count", 4, "last-compaction", "", []holdfast.Overlay{{FromEvent: 1, ToEvent: 9, StripReasoning: true}}, "0-3"},
+		// A turn has six events.
+		{"an overlay by events counts for the turns that end in it", 4, "last-compaction", "", []holdfast.Overlay{{FromEvent: 1, ToEvent: 12, StripReasoning: true}}, "2-3"},
+		{"a turn that goes on behind it does not count", 4, "last-compaction", "", []holdfast.Overlay{{FromEvent: 1, ToEvent: 11, StripReasoning: true}}, "1-3"},
+		{"nor does one of which it holds neither end", 4, "last-compaction", "", []holdfast.Overlay{{FromEvent: 2, ToEvent: 4, StripReasoning: true}}, "0-3"},
 		{"an overlay behind the end does not count", 4, "last-compaction", "", []holdfast.Overlay{mechanical(7, 9)}, "0-3"},
 		// Turns begin at 0:00, 1:00 and so on, and are over at half past; it is 5:45.
 		{"a duration keeps the turns that began within it of the first", 6, "2h", "", nil, "3-5"},

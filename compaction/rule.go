@@ -13,6 +13,9 @@ import (
 // Rule says what is done to which turns.
 type Rule struct {
 	KeepFirst, KeepLast Bound
+	// KeepLastTokens is how many tokens of the newest events stay, for the trigger
+	// and ranges of events; it takes the place of KeepLast there.
+	KeepLastTokens int
 
 	// Reasoning strips the reasoning.
 	Reasoning bool
@@ -37,10 +40,11 @@ type SummaryRequest struct {
 // what a part of a rule is completed from.
 func Default() Rule {
 	return Rule{
-		KeepFirst: Count(1),
-		KeepLast:  Count(3),
-		Reasoning: true,
-		Tools:     &holdfast.ToolPolicy{Request: true, Response: true},
+		KeepFirst:      Count(1),
+		KeepLast:       Count(3),
+		KeepLastTokens: 10_000,
+		Reasoning:      true,
+		Tools:          &holdfast.ToolPolicy{Request: true, Response: true},
 	}
 }
 
@@ -102,8 +106,8 @@ func (r Range) String() string {
 type Snapshot struct {
 	entries []holdfast.Entry
 	turns   []conversation.Turn
-	// overlays are those in force that act on turns, with their number among all
-	// and with ends that exist.
+	// overlays are those in force, with their number among all and, of turns, with
+	// ends that exist.
 	overlays []placed
 	now      time.Time
 }
@@ -111,17 +115,24 @@ type Snapshot struct {
 type placed struct {
 	holdfast.Overlay
 	number int // as a person counts them
+	// met are the turns that it acts on, ended those of which it holds the end:
+	// the same for an overlay of turns.
+	met, ended Range
 }
 
 // NewSnapshot takes a stream as it stands. Durations are counted back from now.
 func NewSnapshot(entries []holdfast.Entry, now time.Time) Snapshot {
 	s := Snapshot{entries: entries, turns: conversation.Turns(entries), now: now}
 	for i, o := range conversation.Overlays(entries) {
-		if o.Revoked || o.ByEvents() || o.FromTurn < 0 || o.FromTurn >= len(s.turns) || o.ToTurn < o.FromTurn {
-			continue
+		switch {
+		case o.Revoked:
+		case o.ByEvents():
+			met, ended := s.span(o.Overlay)
+			s.overlays = append(s.overlays, placed{o.Overlay, i + 1, met, ended})
+		case o.FromTurn >= 0 && o.FromTurn < len(s.turns) && o.ToTurn >= o.FromTurn:
+			o.ToTurn = min(o.ToTurn, len(s.turns)-1)
+			s.overlays = append(s.overlays, placed{o.Overlay, i + 1, rangeOf(o.Overlay), rangeOf(o.Overlay)})
 		}
-		o.ToTurn = min(o.ToTurn, len(s.turns)-1)
-		s.overlays = append(s.overlays, placed{o.Overlay, i + 1})
 	}
 	return s
 }
@@ -129,13 +140,13 @@ func NewSnapshot(entries []holdfast.Entry, now time.Time) Snapshot {
 // Turns is the number of turns.
 func (s Snapshot) Turns() int { return len(s.turns) }
 
-// furthest is the last turn that an overlay covers of which counts is true; -1
-// for none.
+// furthest is the last turn that an overlay covers to its end of which counts is
+// true; -1 for none.
 func (s Snapshot) furthest(counts func(holdfast.Overlay) bool) int {
 	last := -1
 	for _, o := range s.overlays {
-		if counts(o.Overlay) {
-			last = max(last, o.ToTurn)
+		if counts(o.Overlay) && o.ended.Len() > 0 {
+			last = max(last, o.ended.To)
 		}
 	}
 	return last

@@ -35,20 +35,35 @@ type Auto struct {
 	TriggerRatio float64
 	// MinTurns is how many turns a conversation must exceed, 0 to 1,000,000.
 	MinTurns int
+	// Granularity is what it compacts: whole turns, or any events.
+	Granularity Granularity
 	// MinGain is the share of the window that a compaction without a summary must
 	// free, from 0 (any) to below 1.
 	MinGain float64
 	Rule    Rule
 }
 
+// Granularity tells what automatic compaction compacts.
+type Granularity string
+
+// The granularities.
+const (
+	GranularityTurn  Granularity = "turn"
+	GranularityEvent Granularity = "event" // also between two calls of one turn
+)
+
 // Rule says which turns a compaction covers, and what it does to them. At least
 // one policy is set.
 type Rule struct {
 	// KeepFirst and KeepLast are what stays at either end.
 	KeepFirst, KeepLast Bound
-	Reasoning           ReasoningPolicy
-	ToolCalls           ToolPolicy
-	Summary             *SummaryRule // nil: no summary
+	// KeepLastTokens takes the place of KeepLast with GranularityEvent: how many
+	// tokens of the newest events stay, 0 to 100,000,000. 0 for rules that are not
+	// automatic.
+	KeepLastTokens int
+	Reasoning      ReasoningPolicy
+	ToolCalls      ToolPolicy
+	Summary        *SummaryRule // nil: no summary
 }
 
 // ReasoningPolicy is what a rule does to the model's reasoning.
@@ -145,10 +160,23 @@ func mechanical() Rule {
 	}
 }
 
+// automatic is the automatic rule where none is configured.
+func automatic() Rule {
+	r := mechanical()
+	r.KeepLastTokens = 10_000
+	return r
+}
+
 // ruleFile mirrors an element of the rules.
 type ruleFile struct {
 	Strategy *string `toml:"strategy"`
 	policyFile
+}
+
+// autoRuleFile mirrors the automatic rule.
+type autoRuleFile struct {
+	policyFile
+	KeepLastTokens *int `toml:"keep_last_tokens"`
 }
 
 // policyFile mirrors what a listed rule and the automatic one have in common.
@@ -206,8 +234,14 @@ func (r *reader) auto(f file, a *Auto) error {
 	if set(&a.MinGain, in.MinGain); !(a.MinGain >= 0 && a.MinGain < 1) {
 		return r.at(autoKey+".min_gain", "must be at least 0 and below 1")
 	}
+	if err := choose(r, autoKey+".granularity", in.Granularity, &a.Granularity); err != nil {
+		return err
+	}
 	const key = autoKey + ".rule"
-	if err := r.rule(key, in.Rule, &a.Rule); err != nil {
+	if err := r.rule(key, in.Rule.policyFile, &a.Rule); err != nil {
+		return err
+	}
+	if err := r.whole(key+".keep_last_tokens", in.Rule.KeepLastTokens, &a.Rule.KeepLastTokens); err != nil {
 		return err
 	}
 	if !a.Rule.hasPolicy() {

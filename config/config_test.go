@@ -72,11 +72,13 @@ model = "haiku"
 enabled = true
 trigger_ratio = 1
 min_turns = 0
+granularity = "event"
 min_gain = 0
 
 [conversation.compaction.auto.rule]
 keep_first = 2
 keep_last = 4
+keep_last_tokens = 2_500
 reasoning = "keep"
 tool_calls = "strip-responses"
 summary = { instructions = "Briefly.", context = "Go", model = "mini" }
@@ -169,9 +171,9 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 			},
 			Estimator: EstimateTokenizer,
 			Auto: Auto{
-				Enabled: true, TriggerRatio: 1,
+				Enabled: true, TriggerRatio: 1, Granularity: GranularityEvent,
 				Rule: Rule{
-					KeepFirst: Bound{Kind: BoundTurns, N: 2}, KeepLast: Bound{Kind: BoundTurns, N: 4},
+					KeepFirst: Bound{Kind: BoundTurns, N: 2}, KeepLast: Bound{Kind: BoundTurns, N: 4}, KeepLastTokens: 2500,
 					Reasoning: KeepReasoning, ToolCalls: StripResponses,
 					Summary: &SummaryRule{Instructions: "Briefly.", Context: "Go", Model: "mini"},
 				},
@@ -216,6 +218,8 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	auto := builtIn
+	auto.KeepLastTokens = 10_000
 	want := Config{
 		Upstreams: []Upstream{
 			{Name: "anthropic", Protocol: "anthropic", BaseURL: mustURL(t, "https://api.anthropic.com")},
@@ -228,7 +232,7 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 			Enabled: true, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
 			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
-		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: builtIn}},
+		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, Granularity: GranularityTurn, MinGain: 0.02, Rule: auto}},
 		Query:      Query{MaxCalls: 50, Titles: true, ToolTimeout: 60 * time.Second, MaxResult: 30_000},
 		Tools:      Tools{Allow: []string{"fs_*", "update_plan"}, Files: true},
 	}
@@ -358,6 +362,7 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 		"compaction_continuity.enabled = false",
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",
+		"conversation.compaction.auto.rule.keep_last_tokens = 0", "conversation.compaction.auto.rule.keep_last_tokens = 100000000",
 		"models.m.context_window = 1", "models.m.context_window = 100000000", "models.m.max_output = 1", "models.m.max_output = 100000000",
 		"models.m = {context_window = 2, max_output = 1}",
 		"models.m.price = {input = 0, output = 0.000001}", "models.m.price = {input = 1000000, output = 1e6}",

@@ -11,7 +11,8 @@
 //   - Every key has a consumer, and a value that could have no effect is
 //     refused: a setting is in force, overruled by a later layer, or an error,
 //     never ignored. Only [conversation.compaction.auto], which a conversation
-//     switches on for itself, and a server of [mcp] may stand prepared while off.
+//     switches on for itself and whose granularity it chooses, and a server of
+//     [mcp] may stand prepared while off.
 //   - An error names the layer, in a file the line, and the key, and says what to
 //     write instead; an unknown key also shows its line and the nearest known
 //     key. One table, keys, is the source of those texts and of the schema.
@@ -133,7 +134,7 @@ func Default() Config {
 		Compaction: Compaction{
 			Rules:     []Rule{mechanical()},
 			Estimator: EstimateCalibrated,
-			Auto:      Auto{TriggerRatio: 0.75, MinTurns: 5, MinGain: 0.02, Rule: mechanical()},
+			Auto:      Auto{TriggerRatio: 0.75, MinTurns: 5, Granularity: GranularityTurn, MinGain: 0.02, Rule: automatic()},
 		},
 		Query: Query{MaxCalls: 50, Titles: true, ToolTimeout: time.Minute, MaxResult: 30_000},
 		Tools: Tools{Allow: []string{"fs_*", "update_plan"}, Files: true},

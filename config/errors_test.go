@@ -240,6 +240,12 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 		{"a trigger in words", "conversation.compaction.auto.trigger_ratio = \"most\"\n", "f.toml:1: conversation.compaction.auto.trigger_ratio must be a number such as 0.75\n    conversation.compaction.auto.trigger_ratio = \"most\""},
 		{"a gain of the whole window", "conversation.compaction.auto.min_gain = 1.0\n", "f.toml:1: conversation.compaction.auto.min_gain must be at least 0 and below 1"},
 		{"a gain that is no number", "conversation.compaction.auto.min_gain = nan\n", "f.toml:1: conversation.compaction.auto.min_gain must be at least 0 and below 1"},
+		{"a granularity that is none", "conversation.compaction.auto.granularity = \"call\"\n", "f.toml:1: conversation.compaction.auto.granularity must be \"turn\" or \"event\""},
+		{"fewer tokens than none", "conversation.compaction.auto.rule.keep_last_tokens = -1\n", "f.toml:1: conversation.compaction.auto.rule.keep_last_tokens must be from 0 to 100000000"},
+		{
+			"tokens of a rule that is not automatic", "[[conversation.compaction.rules]]\nreasoning = \"strip\"\nkeep_last_tokens = 5\n",
+			"f.toml:3: unknown key \"conversation.compaction.rules.keep_last_tokens\"\n    keep_last_tokens = 5\nDid you mean conversation.compaction.auto.rule.keep_last_tokens?",
+		},
 		{"fewer turns than none", "conversation.compaction.auto.min_turns = -1\n", "f.toml:1: conversation.compaction.auto.min_turns must be from 0 to 1000000"},
 		{
 			"an automatic rule without a policy", "[conversation.compaction.auto.rule]\nreasoning = \"keep\"\ntool_calls = \"keep\"\n",

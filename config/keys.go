@@ -146,8 +146,10 @@ var allKeys = slices.Concat(
 		{name: autoKey + ".enabled", kind: boolean, about: "Compact by itself."},
 		{name: autoKey + ".trigger_ratio", kind: number("0.75", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "The share of the context window that must be exceeded."},
 		{name: autoKey + ".min_turns", kind: whole(5, 0, 1_000_000), about: "The number of turns that must be exceeded."},
+		{name: autoKey + ".granularity", kind: choice(GranularityTurn, GranularityEvent), about: "What it compacts: whole turns, or any events, also between two calls of one turn."},
 		{name: autoKey + ".min_gain", kind: number("0.02", jsonschema.Schema{Minimum: new(0.0), ExclusiveMaximum: new(1.0)}), about: "The share of the window that a compaction without a summary must free; 0: any."},
 		{name: autoKey + ".rule", kind: table, about: "What it does: one rule."},
+		{name: autoKey + ".rule.keep_last_tokens", kind: whole(10000, 0, 100_000_000), about: "With granularity = \"event\", in place of keep_last: how many tokens of the newest events stay."},
 	},
 	policyKeys(autoKey+".rule"),
 	[]key{

@@ -399,6 +399,7 @@ var assignments = []string{
 	"conversation.compaction.rules = [{strategy = \"replace\"}, {reasoning = \"strip\", keep_last = \"5h\"}]",
 	"conversation.compaction.rules = [{summary = {}, keep_first = \"@3\"}, {tool_calls = \"omit\", summary = {context = \"\\u202e\\n\\\"\"}}]",
 	"conversation.compaction.auto.enabled = true", "conversation.compaction.auto.trigger_ratio = 1e-7", "conversation.compaction.auto.min_gain = 0",
+	"conversation.compaction.auto.granularity = \"event\"", "conversation.compaction.auto.rule.keep_last_tokens = 7",
 	"conversation.compaction.auto.rule.reasoning = \"keep\"", "conversation.compaction.auto.rule.keep_first = \"last-compaction\"",
 	"conversation.compaction.auto.rule.summary = {model = \"m\"}",
 	"models.a.context_window = 5", "models.\"b.c]\".context_window = 6", "models.\"\\t\".context_window = 7",

@@ -49,11 +49,12 @@ type file struct {
 			Estimator *string    `toml:"estimator"`
 			Rules     []ruleFile `toml:"rules"`
 			Auto      struct {
-				Enabled      *bool      `toml:"enabled"`
-				TriggerRatio *float64   `toml:"trigger_ratio"`
-				MinTurns     *int       `toml:"min_turns"`
-				MinGain      *float64   `toml:"min_gain"`
-				Rule         policyFile `toml:"rule"`
+				Enabled      *bool        `toml:"enabled"`
+				TriggerRatio *float64     `toml:"trigger_ratio"`
+				MinTurns     *int         `toml:"min_turns"`
+				Granularity  *string      `toml:"granularity"`
+				MinGain      *float64     `toml:"min_gain"`
+				Rule         autoRuleFile `toml:"rule"`
 			} `toml:"auto"`
 		} `toml:"compaction"`
 	} `toml:"conversation"`

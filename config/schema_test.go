@@ -67,6 +67,7 @@ func TestTheSchemaRefusesWhatAnEditorShouldMark(t *testing.T) {
 		"limit = {}", "limits.bodi = 1", "limits.body = true", "limits.body = \"64 megs\"", "upstream = []", "upstream = [{name = \"a\"}]",
 		"compaction_continuity.max_capsule_tokens = 100", "compaction_continuity.fork = \"share\"", "compaction_continuity.ttl = \"720\"",
 		"conversation.compaction.auto.trigger_ratio = 0", "conversation.compaction.auto.trigger_ratio = 1.5", "conversation.compaction.auto.min_gain = 1",
+		"conversation.compaction.auto.granularity = \"call\"", "conversation.compaction.auto.rule.keep_last_tokens = -1", "conversation.compaction.rules = [{summary = {}, keep_last_tokens = 1}]",
 		"conversation.compaction.rules = [{keep_first = -1, summary = {}}]", "conversation.compaction.rules = [{tool_calls = \"drop\"}]",
 		"models.m.context_window = 0", "models.m.window = 5", "models = 5",
 		"models.m.price = 3", "models.m.price = {input = -1, output = 1}", "models.m.price = {input = 1, output = 1, cached = 1}", "models.m.max_output = 0", "models.m.upstream = \"A\"",

@@ -106,6 +106,8 @@ func compactionTree(c Compaction) *node {
 	for _, rule := range c.Rules {
 		rules.fields = append(rules.fields, ruleTree("", rule))
 	}
+	autoRule := ruleTree("rule", c.Auto.Rule)
+	autoRule.fields = slices.Insert(autoRule.fields, 2, leaf("keep_last_tokens", c.Auto.Rule.KeepLastTokens))
 	return section("compaction",
 		leaf("estimator", string(c.Estimator)),
 		rules,
@@ -113,8 +115,9 @@ func compactionTree(c Compaction) *node {
 			leaf("enabled", c.Auto.Enabled),
 			leaf("trigger_ratio", c.Auto.TriggerRatio),
 			leaf("min_turns", c.Auto.MinTurns),
+			leaf("granularity", string(c.Auto.Granularity)),
 			leaf("min_gain", c.Auto.MinGain),
-			ruleTree("rule", c.Auto.Rule),
+			autoRule,
 		),
 	)
 }

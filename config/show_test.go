@@ -58,11 +58,13 @@ model = "m"  # --set conversation.compaction.rules
 enabled = false  # built-in
 trigger_ratio = 0.75  # built-in
 min_turns = 5  # built-in
+granularity = "turn"  # built-in
 min_gain = 0.02  # built-in
 
 [conversation.compaction.auto.rule]
 keep_first = 1  # built-in
 keep_last = 3  # built-in
+keep_last_tokens = 10000  # built-in
 reasoning = "strip"  # built-in
 tool_calls = "strip"  # built-in
 

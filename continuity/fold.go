@@ -362,15 +362,10 @@ func listTasks(c *holdfast.Capsule, call Call) {
 }
 
 func proposeFile(c *holdfast.Capsule, call Call) {
-	var args struct {
-		Path     string `json:"file_path"` // claude-code
-		FilePath string `json:"filePath"`  // opencode
-		Content  string `json:"content"`
+	path, content := agents.WrittenFile(call.Arguments)
+	if agents.PlanFilePath(path) {
+		propose(c, content)
 	}
-	if json.Unmarshal(call.Arguments, &args) != nil || !agents.PlanFilePath(args.Path+args.FilePath) {
-		return
-	}
-	propose(c, args.Content)
 }
 
 // propose makes a text the newest proposal, unless it is the plan in force, or

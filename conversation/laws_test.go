@@ -300,7 +300,7 @@ func TestDecidingIsWhatAProjectionFollows(t *testing.T) {
 					empty = false
 				}
 			}
-			for _, n := range conversation.Deciding(overlays, i) {
+			for _, n := range conversation.Deciding(overlays, i, in[turn.Start].Seq, in[turn.End-1].Seq) {
 				if !empty || overlays[n].Summary != nil {
 					deciding[n] = true
 				}

@@ -52,6 +52,11 @@ func forModel(e holdfast.Event) bool {
 	return false
 }
 
+// Pairs pairs the calls and results of one turn: of each call it has the index
+// of its result, of each result that of its call, both within the turn, and -1
+// for one that is alone. For other events it means nothing.
+func Pairs(turn []holdfast.Entry) []int { return partners(nil).pair(turn) }
+
 // partners pairs the calls and results of one turn. Of each call it holds the
 // index of its result, of each result that of its call, both within the turn,
 // and -1 for one that is alone. Other events have no entry of meaning.
@@ -110,12 +115,23 @@ func Overlays(entries []holdfast.Entry) []PlacedOverlay {
 }
 
 // Deciding lists the overlays that decide how a turn is shown, by their index,
-// oldest first: those that Project follows there. Overlays of events are left
-// out, since they belong to no turn as a whole.
-func Deciding(overlays []PlacedOverlay, turn int) []int {
+// oldest first: those that Project follows there. from and to are the numbers of
+// the first and the last event of the turn; every overlay of events that meets
+// them is among the list, unless a summary stands for the turn.
+func Deciding(overlays []PlacedOverlay, turn int, from, to int64) []int {
 	reasoning, tools, summary := -1, -1, -1
+	var byEvents []int
 	for i, o := range overlays {
-		if o.Revoked || o.ByEvents() || turn < o.FromTurn || turn > o.ToTurn {
+		if o.Revoked {
+			continue
+		}
+		if o.ByEvents() {
+			if o.FromEvent <= to && o.ToEvent >= from {
+				byEvents = append(byEvents, i)
+			}
+			continue
+		}
+		if turn < o.FromTurn || turn > o.ToTurn {
 			continue
 		}
 		if o.StripReasoning {
@@ -131,10 +147,10 @@ func Deciding(overlays []PlacedOverlay, turn int) []int {
 	if summary >= 0 {
 		return []int{summary}
 	}
-	list := []int{reasoning, tools}
+	list := append(byEvents, reasoning, tools)
 	slices.Sort(list)
 	list = slices.Compact(list)
-	if list[0] < 0 {
+	for len(list) > 0 && list[0] < 0 {
 		list = list[1:]
 	}
 	return list

@@ -278,12 +278,12 @@ func (c compacted) spans() []span {
 			}
 		}
 	}
-	for t := range conversation.Turns(c.entries) {
+	for t, turn := range conversation.Turns(c.entries) {
 		if covered[t] {
 			continue
 		}
 		var already []string
-		for _, n := range conversation.Deciding(overlays, t) {
+		for _, n := range conversation.Deciding(overlays, t, c.entries[turn.Start].Seq, c.entries[turn.End-1].Seq) {
 			already = append(already, string(overlays[n].Source))
 		}
 		next := span{from: t, to: t, step: -1, already: strings.Join(slices.Compact(already), ", ")}

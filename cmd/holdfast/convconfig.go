@@ -68,7 +68,10 @@ func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, 
 		c.rules = append(c.rules, rule)
 	}
 	auto := merged.Compaction.Auto
-	c.auto = compaction.AutoConfig{Enabled: auto.Enabled, TriggerRatio: auto.TriggerRatio, MinTurns: auto.MinTurns, MinGain: auto.MinGain}
+	c.auto = compaction.AutoConfig{
+		Enabled: auto.Enabled, TriggerRatio: auto.TriggerRatio, MinTurns: auto.MinTurns,
+		Granularity: compaction.Granularity(auto.Granularity), MinGain: auto.MinGain,
+	}
 	if c.auto.Rule, err = compactionRule(auto.Rule); err != nil {
 		return conversationConfig{}, err
 	}
@@ -82,7 +85,7 @@ func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, 
 // compactionRule is a configured rule as the planner knows it. Both read bounds
 // in the same form.
 func compactionRule(r config.Rule) (compaction.Rule, error) {
-	rule := compaction.Rule{Reasoning: r.Reasoning == config.StripReasoning}
+	rule := compaction.Rule{KeepLastTokens: r.KeepLastTokens, Reasoning: r.Reasoning == config.StripReasoning}
 	var err error
 	if rule.KeepFirst, err = compaction.ParseKeepFirst(r.KeepFirst.String()); err != nil {
 		return rule, holdfast.Errorf(holdfast.ErrConfig, "keep_first of a compaction rule: %w", err)

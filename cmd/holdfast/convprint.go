@@ -107,7 +107,7 @@ func (p *printer) raw(ctx context.Context, s *conversations.Service, id holdfast
 				opened = false
 			}
 			if !opened {
-				p.turn(conversation.Origin{From: turn, To: turn}, conversation.Deciding(p.marks.Overlays, turn), e)
+				p.turn(conversation.Origin{From: turn, To: turn}, p.marks.Deciding(turn), e)
 				opened = true
 			}
 			if _, marker := e.Event.(holdfast.TurnStart); marker {
@@ -138,7 +138,7 @@ func (p *printer) view(ctx context.Context, s *conversations.Service, id holdfas
 		if t.Origin.Summary {
 			by = []int{t.Origin.Overlay}
 		} else {
-			by = conversation.Deciding(p.marks.Overlays, t.Origin.From)
+			by = p.marks.Deciding(t.Origin.From)
 		}
 		var first holdfast.Entry
 		if len(t.Entries) > 0 {

@@ -2,10 +2,12 @@ package conversations
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/compaction"
 )
 
@@ -20,7 +22,7 @@ func modelOf(settings []byte) string {
 
 // Trigger is automatic compaction of one conversation: Boundary is called once
 // behind each turn that has completed and is durable, never for a turn that
-// failed.
+// failed, and Gap once between two calls of one turn.
 type Trigger struct {
 	Config compaction.AutoConfig
 	// Window is the context window of a model in tokens; 0 where it is not known.
@@ -47,19 +49,35 @@ type Fired struct {
 	Notice string
 }
 
-// notice tells what helps where compaction does not.
-const notice = "compaction three times in a row left the conversation above its threshold. A rule with a summary, a smaller keep_last or a model with a larger window would help"
+// notice tells what helps where compaction does not. %s is what the rule keeps at
+// the end.
+const notice = "compaction three times in a row left the conversation above its threshold. A rule with a summary, a smaller %s or a model with a larger window would help"
 
 // Boundary looks once whether to compact, and appends at most one overlay. An
 // error is of the store: the conversation was written to by another, or cannot be
 // written. Nothing of what stands in the stream is at risk.
 func (s *Service) Boundary(ctx context.Context, l *Loaded, t *Trigger) (Fired, error) {
+	return s.look(ctx, l, t, false)
+}
+
+// Gap is Boundary between two calls of one turn, when every result is there. Only
+// ranges of events without a summary fire there.
+func (s *Service) Gap(ctx context.Context, l *Loaded, t *Trigger) (Fired, error) {
+	if !t.Config.ActsInsideTurns() {
+		return Fired{Decision: compaction.Decision{Reason: compaction.InsideTurn}}, nil
+	}
+	return s.look(ctx, l, t, true)
+}
+
+func (s *Service) look(ctx context.Context, l *Loaded, t *Trigger, inside bool) (Fired, error) {
 	f := Fired{Model: Model(l.Entries)}
 	if f.Model != "" {
 		f.Window = t.Window(f.Model)
 	}
 	est := t.Estimator(l.Entries)
-	f.Decision = compaction.Decide(l.Entries, t.Config, compaction.Boundary{Window: f.Window, Failed: t.failed, Now: s.now()}, est)
+	f.Decision = compaction.Decide(l.Entries, t.Config, compaction.Boundary{
+		Inside: inside, Stays: agents.Carries, Window: f.Window, Failed: t.failed, Now: s.now(),
+	}, est)
 	if f.Fire == nil {
 		return f, nil
 	}
@@ -76,7 +94,11 @@ func (s *Service) Boundary(ctx context.Context, l *Loaded, t *Trigger) (Fired, e
 	}
 	f.Fire, f.After = &steps[0], steps[0].After
 	if f.Decision.Notice && !t.told {
-		t.told, f.Notice = true, notice
+		kept := "keep_last"
+		if t.Config.Granularity == compaction.ByEvent {
+			kept = "keep_last_tokens"
+		}
+		t.told, f.Notice = true, fmt.Sprintf(notice, kept)
 	}
 	return f, nil
 }

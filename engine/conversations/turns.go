@@ -1,6 +1,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/holdfast-dev/holdfast"
@@ -25,6 +26,12 @@ func (m Marks) Range(from, to int) store.EventRange {
 		r.UpTo = m.Starts[to+1] - 1
 	}
 	return r
+}
+
+// Deciding lists the overlays that decide how a turn is shown, by their index.
+func (m Marks) Deciding(turn int) []int {
+	r := m.Range(turn, turn)
+	return conversation.Deciding(m.Overlays, turn, r.After+1, cmp.Or(r.UpTo, m.Head))
 }
 
 // toModel are the kinds that make a turn without a marker.

@@ -24,7 +24,8 @@ type Config struct {
 	// Estimator gives an estimator for a stream, without the overhead of the
 	// system text and the tools.
 	Estimator func(entries []holdfast.Entry) compaction.Estimator
-	// Trigger compacts at the end of a turn; nil: never.
+	// Trigger compacts at the end of a turn and, by events, between two calls of
+	// the model; nil: never.
 	Trigger *conversations.Trigger
 	// Redact takes secrets out of the user's words before the capsule keeps them.
 	Redact func(string) string
@@ -66,7 +67,10 @@ func (q *Loop) Turn(ctx context.Context, l *conversations.Loaded, asked holdfast
 	if err != nil {
 		return answer, err
 	}
-	return answer, q.boundary(ctx, l)
+	if q.cfg.Trigger != nil {
+		q.tell(q.service.Boundary(ctx, l, q.cfg.Trigger))
+	}
+	return answer, nil
 }
 
 // work calls the model until it wants no more tools.
@@ -95,6 +99,9 @@ func (q *Loop) work(ctx context.Context, l *conversations.Loaded, schema []byte)
 			return last, errors.Join(q.broken(ctx, l, wanted), err)
 		}
 		if err := q.run(ctx, l, wanted); err != nil {
+			return last, err
+		}
+		if err := q.gap(ctx, l); err != nil {
 			return last, err
 		}
 	}
@@ -229,22 +236,30 @@ func (q *Loop) broken(ctx context.Context, l *conversations.Loaded, calls []hold
 	return q.service.Append(context.WithoutCancel(ctx), l, events...)
 }
 
-// boundary lets automatic compaction look at a turn that is durable.
-func (q *Loop) boundary(ctx context.Context, l *conversations.Loaded) error {
-	if q.cfg.Trigger == nil {
+// gap lets automatic compaction look between two calls of one turn.
+func (q *Loop) gap(ctx context.Context, l *conversations.Loaded) error {
+	if q.cfg.Trigger == nil || !q.cfg.Trigger.Config.ActsInsideTurns() {
 		return nil
 	}
-	fired, err := q.service.Boundary(ctx, l, q.cfg.Trigger)
+	// A view with a compaction shows the capsule, and the plan may have changed.
+	if err := q.harvest(context.WithoutCancel(ctx), l); err != nil {
+		return err
+	}
+	q.tell(q.service.Gap(ctx, l, q.cfg.Trigger))
+	return nil
+}
+
+// tell says what automatic compaction did. What it could not do costs no turn.
+func (q *Loop) tell(fired conversations.Fired, err error) {
 	switch {
 	case err != nil:
 		q.screen.Notice("automatic compaction was not written: " + err.Error())
 	case fired.Failure != nil:
 		q.screen.Notice("automatic compaction failed, the conversation stays as it is: " + fired.Failure.Error())
 	case fired.Fire != nil:
-		q.screen.Notice(fmt.Sprintf("compacted %s: ~%d -> ~%d tokens (window %d)", fired.Fire.Range, fired.Estimate, fired.After, fired.Window))
+		q.screen.Notice(fmt.Sprintf("compacted %s: ~%d -> ~%d tokens (window %d)", fired.Fire.Covers(), fired.Estimate, fired.After, fired.Window))
 	}
 	if fired.Notice != "" {
 		q.screen.Notice(fired.Notice)
 	}
-	return nil
 }

@@ -33,10 +33,14 @@ type reply struct {
 type model struct {
 	replies []reply
 	calls   []holdfast.Call
+	called  func(holdfast.Call) // nil: nothing looks
 }
 
 func (m *model) Call(_ context.Context, call holdfast.Call, emit func(holdfast.Delta)) (query.Reply, error) {
 	m.calls = append(m.calls, call)
+	if m.called != nil {
+		m.called(call)
+	}
 	r := m.replies[0]
 	m.replies = m.replies[1:]
 	if r.before != nil {
@@ -331,9 +335,78 @@ func TestAToolLoopStopsBeforeTheWindow(t *testing.T) {
 	}
 }
 
+// TestATurnThatFillsTheWindowIsCompactedBetweenItsCalls: the same prompt and
+// calls as above, behind a small turn, with ranges of events.
+func TestATurnThatFillsTheWindowIsCompactedBetweenItsCalls(t *testing.T) {
+	const window, calls = 32_000, 20
+	w := newWorld(t, says("hello"))
+	if _, err := w.ask(t.Context(), "hi"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range calls {
+		r := wants(read(fmt.Sprint(i)))
+		if i == 3 {
+			r = wants(plan("p", `{"step":"Read","status":"in_progress"},{"step":"Write","status":"pending"}`))
+		}
+		r.Usage = holdfast.Usage{Model: "m", Input: 1}
+		w.model.replies = append(w.model.replies, r)
+	}
+	w.model.replies = append(w.model.replies, says("done"))
+	config := compaction.DefaultAuto()
+	config.Enabled, config.Granularity, config.MinTurns = true, compaction.ByEvent, 1
+	w.cfg.Trigger = &conversations.Trigger{
+		Config: config, Window: func(string) int64 { return window },
+		Estimator: func([]holdfast.Entry) compaction.Estimator { return compaction.Estimator{} },
+	}
+	w.tools, w.cfg.Window, w.cfg.MaxOutput, w.cfg.MaxCalls = bigTools{}, window, 4000, 50
+	w.model.called = func(call holdfast.Call) {
+		size := len(fmt.Sprint(call.Events))
+		if size/4 > window {
+			t.Errorf("call %d left with %d characters", len(w.model.calls), size)
+		}
+	}
+	if _, err := w.ask(t.Context(), "read them all"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(w.model.calls); n != 1+calls+1 {
+		t.Fatalf("%d calls", n)
+	}
+	sent := fmt.Sprintf("%s", w.model.calls[calls+1].Events)
+	for _, want := range []string{"read them all", `{"step":"Write","status":"pending"}`, "[compacted] read: success", "word word"} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("the last call has no %s", want)
+		}
+	}
+	if events := w.model.calls[calls+1].Events; !strings.Contains(fmt.Sprint(events[len(events)-1]), "1. [in_progress] Read") {
+		t.Errorf("the plan does not stand at the end: %v", events[len(events)-1])
+	}
+	raw, overlays := 0, 0
+	for _, e := range w.l.Entries {
+		switch event := e.Event.(type) {
+		case holdfast.ToolResult:
+			if len(fmt.Sprint(event.Parts)) > 9000 {
+				raw++
+			}
+		case holdfast.Overlay:
+			if overlays++; len(event.KeptCalls) != map[bool]int{true: 1}[overlays == 1] {
+				t.Errorf("compaction %d keeps the calls %v: the plan is in the first", overlays, event.KeptCalls)
+			}
+		}
+	}
+	if raw != calls-1 || overlays == 0 {
+		t.Errorf("%d raw results are in the stream, %d compactions", raw, overlays)
+	}
+	if notice := w.screen.lines[slices.IndexFunc(w.screen.lines, func(l string) bool { return strings.HasPrefix(l, "! ") })]; !strings.HasPrefix(notice, "! compacted events ") || !strings.Contains(notice, " in turn 2: ~") {
+		t.Errorf("notice %q", notice)
+	}
+}
+
 type bigTools struct{ tools }
 
-func (bigTools) Run(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+func (t bigTools) Run(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+	if call.Name == query.PlanTool {
+		return t.tools.Run(ctx, call)
+	}
 	return holdfast.ToolResult{Parts: []holdfast.Part{holdfast.Text(strings.Repeat("word ", 2000))}}, nil
 }
 
