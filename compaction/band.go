@@ -63,14 +63,7 @@ func (s Snapshot) newestRound() int {
 	for i > 0 && !byModel(s.entries[i-1].Event) {
 		i--
 	}
-	for i > 0 {
-		switch s.entries[i-1].Event.(type) {
-		case holdfast.TurnStart, holdfast.UserMessage, holdfast.ToolResult:
-			return i
-		}
-		i--
-	}
-	return i
+	return behindInput(s.entries, i)
 }
 
 func byModel(e holdfast.Event) bool {

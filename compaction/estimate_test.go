@@ -2,6 +2,7 @@ package compaction_test
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,29 +73,58 @@ func TestUsageCalibratesTheEstimate(t *testing.T) {
 		return holdfast.Usage{Purpose: holdfast.ForTurn, Model: "m", Input: input, Output: output}
 	}
 	after := func(s stream, events ...holdfast.Event) stream {
+		s = slices.Clip(s)
 		s.add(start, events...)
 		return s
 	}
-	stripped := after(conversation(4, 1000), holdfast.Overlay{FromTurn: 0, ToTurn: 3, StripReasoning: true}, turn(4040, 0))
+	// What is sent grows by what all turns but the last lost their reasoning of.
+	one := after(conversation(1, 1000), turn(1000, 0))
+	for i := range 3 {
+		if i == 2 {
+			one = one.with(holdfast.Overlay{FromTurn: 0, ToTurn: 2, StripReasoning: true})
+		}
+		one.turn(1+i, 1000)
+	}
+	stripped := after(one, turn(4000, 0))
+	// grown is called with 6,000 characters more to what is sent, and an answer of 400.
+	grown := func(first, second int64) stream {
+		return after(called(turn(first, 0)), holdfast.UserMessage{Parts: text(strings.Repeat("z", 5600))}, holdfast.AssistantMessage{Text: strings.Repeat("y", 400)}, turn(second, 0))
+	}
+	unnamed := func(input int64) holdfast.Usage { return holdfast.Usage{Purpose: holdfast.ForTurn, Input: input} }
+	more := func(characters int, second int64) stream {
+		return after(called(unnamed(1000)), holdfast.UserMessage{Parts: text(strings.Repeat("z", characters))}, holdfast.AssistantMessage{Text: strings.Repeat("y", 400)}, unnamed(second))
+	}
 	for _, tt := range []struct {
 		name   string
 		stream stream
 		want   int
 	}{
 		{"without a report it is four", called(holdfast.Usage{Purpose: holdfast.ForTitle, Input: 2000}), 1000},
-		{"what was reported is what it takes", called(turn(1900, 100)), 2000},
-		{"what the cache held counts", called(holdfast.Usage{Purpose: holdfast.ForTurn, Model: "m", Input: 99, CacheRead: 1500, CacheWrite: 301, Output: 100}), 2000},
-		{"what came since is estimated in the same way", after(called(turn(1900, 100)), holdfast.UserMessage{Parts: text(strings.Repeat("z", 400))}), 2200},
-		{"the last call counts, not the sum", after(called(turn(900, 100)), turn(1900, 100)), 2000},
-		{"a call for something else is passed over", after(called(turn(1900, 100)), holdfast.Usage{Purpose: holdfast.ForSummary, Input: 9}), 2000},
-		{"at least one character to a token", called(turn(9000, 0)), 4000},
-		{"at most eight characters to a token", called(turn(100, 0)), 500},
-		{"a figure as large as the window is trusted", called(turn(10000, 0)), 4000},
+		// What an agent says has three characters to a token, until there is more.
+		{"what was sent is known, the answer of 400 characters is estimated", called(turn(1900, 100)), 1900 + 134},
+		{"what the cache held counts", called(holdfast.Usage{Purpose: holdfast.ForTurn, Model: "m", Input: 99, CacheRead: 1500, CacheWrite: 301, Output: 100}), 1900 + 134},
+		{"what came since is estimated in the same way", after(called(turn(1900, 100)), holdfast.UserMessage{Parts: text(strings.Repeat("z", 200))}), 1900 + 200},
+		{"a call for something else is passed over", after(called(turn(1900, 100)), holdfast.Usage{Purpose: holdfast.ForSummary, Input: 9}), 1900 + 134},
+		{"what the stream does not hold is in the figure", called(turn(9000, 0)), 9000 + 134},
+		// From 3,600 to 9,600 characters, with 6,000 more at three to a token.
+		{"two calls tell how it grows: 6,000 characters were 4,000 tokens", grown(1000, 5000), 5000 + 200},
+		{"in whatever one call carries beside it", grown(3000, 7000), 7000 + 200},
+		{"at least one character to a token", more(5600, 21000), 21000 + 400},
+		{"at most eight characters to a token", more(15600, 1000), 1000 + 50},
+		{"an older call that took more was another view", grown(3000, 1000), 1000 + 134},
+		{"a figure as large as the window is trusted", called(turn(10000, 0)), 10000 + 134},
 		{"a figure above the window is not", called(turn(10000, 1)), 1000},
 		{"a figure of nothing is not", called(turn(0, 0)), 1000},
-		// 4 * (20 + 2000) characters were sent, not 4 * (20 + 3000): two to a token.
-		{"the characters are those of the view of then", stripped, 4040},
-		{"and the estimate is that of the view of now", after(stripped, holdfast.Overlay{FromTurn: 0, ToTurn: 3, Tools: &holdfast.ToolPolicy{Omit: true}}), 4 * 3},
+		{"the calls of another model tell nothing of how it grows", after(more(5600, 5000), turn(5000, 0)), 5000},
+		{
+			"an agent that writes results before the report", after(only(holdfast.UserMessage{Parts: text(strings.Repeat("x", 3600))}),
+				holdfast.ToolCall{ID: "c", Name: "cat", Arguments: []byte("{}")}, holdfast.ToolResult{CallID: "c", Parts: text(strings.Repeat("r", 2993))}, turn(1900, 0)),
+			1900 + 1000,
+		},
+		// 3,016 and 3 * 2,020 + 3,016 characters: (6060 + 6000) / (3000 + 2000) to a
+		// token, and four characters of the answer.
+		{"the characters are those of the view of then", after(stripped, holdfast.UserMessage{Parts: text(strings.Repeat("z", 2408))}), 4000 + 1000},
+		{"and the estimate is that of the view of now", after(stripped, holdfast.Overlay{FromTurn: 0, ToTurn: 3, Tools: &holdfast.ToolPolicy{Omit: true}}), 4000 - 3338},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			est := compaction.Estimator{}.Calibrated(tt.stream, func(model string) int64 { return map[string]int64{"m": 10000}[model] })
@@ -105,27 +135,49 @@ func TestUsageCalibratesTheEstimate(t *testing.T) {
 	}
 }
 
+func TestWhereAllThatIsSentIsKnownOneReportTellsHowItGrows(t *testing.T) {
+	// 4,000 characters took 2,000 tokens.
+	s := called(holdfast.Usage{Purpose: holdfast.ForTurn, Input: 2900, Output: 100})
+	overhead := []string{strings.Repeat("o", 2000)}
+	est := compaction.Estimator{Overhead: overhead}.Calibrated(s, func(string) int64 { return 0 })
+	if got, want := est.Tokens(s), 2900+200; got != want {
+		t.Errorf("got %d, want %d: 6,000 characters in 3,000 tokens are two to a token", got, want)
+	}
+	if got := est.Text(strings.Repeat("x", 100)); got != 50 {
+		t.Errorf("got %d for a text, want 50", got)
+	}
+}
+
+func TestWhatIsLeftIsAtLeastAnEighthOfItsCharacters(t *testing.T) {
+	// 12,000 characters of 12,100 go, and were said to be all there was.
+	s := only(holdfast.UserMessage{Parts: text(strings.Repeat("x", 100))}, holdfast.Reasoning{Text: strings.Repeat("t", 12000)}, holdfast.UserMessage{Parts: text("go")},
+		holdfast.Usage{Purpose: holdfast.ForTurn, Input: 1000})
+	s = s.with(holdfast.Overlay{FromTurn: 0, ToTurn: 0, StripReasoning: true})
+	est := compaction.Estimator{}.Calibrated(s, func(string) int64 { return 0 })
+	if got := est.Tokens(s); got != 12 {
+		t.Errorf("got %d, want 12: 102 characters", got)
+	}
+}
+
 func TestAFigureIsHeldAgainstTheWindowOfItsOwnModel(t *testing.T) {
 	s := called(holdfast.Usage{Purpose: holdfast.ForTurn, Model: "wide", Input: 3000})
 	s.add(start, holdfast.Settings{JSON: []byte(`{"model":"narrow"}`)})
 	windows := map[string]int64{"wide": 4000, "narrow": 2000}
 	est := compaction.Estimator{}.Calibrated(s, func(model string) int64 { return windows[model] })
-	if got := est.Tokens(s); got != 3000 {
-		t.Errorf("got %d, want the 3000 that the wider model reported", got)
+	if got := est.Tokens(s); got != 3000+134 {
+		t.Errorf("got %d, want the 3000 that the wider model reported, and the answer", got)
 	}
 }
 
 func TestImagesDoNotBlurTheCalibration(t *testing.T) {
 	image := holdfast.Media{Type: "image", MIME: "image/png", Data: "AAAA"}
-	s := only(holdfast.UserMessage{Parts: []holdfast.Part{image, holdfast.Text(strings.Repeat("x", 4000))}},
-		holdfast.Usage{Purpose: holdfast.ForTurn, Input: 1600 + 2000})
+	s := only(holdfast.UserMessage{Parts: text(strings.Repeat("x", 4000))}, holdfast.Usage{Purpose: holdfast.ForTurn, Input: 2000})
+	s.add(start, holdfast.UserMessage{Parts: []holdfast.Part{image, holdfast.Text(strings.Repeat("x", 4000))}}, holdfast.Usage{Purpose: holdfast.ForTurn, Input: 1600 + 2000 + 4000})
 	s.add(start, holdfast.UserMessage{Parts: text(strings.Repeat("x", 400))})
 	est := compaction.Estimator{}.Calibrated(s, func(string) int64 { return 0 })
-	if got := est.Tokens(s); got != 1600+2200 {
-		t.Errorf("got %d, want 3800: two characters to a token", got)
-	}
-	if got := est.Text(strings.Repeat("x", 100)); got != 50 {
-		t.Errorf("got %d for a text, want 50", got)
+	// (4000 + 6000) / (4000 + 2000)
+	if got := est.Tokens(s); got != 7600+240 {
+		t.Errorf("got %d, want 7840", got)
 	}
 }
 

@@ -23,9 +23,10 @@ type conversationConfig struct {
 	count func(string) int // a tokenizer, where that is configured
 }
 
-// estimate is an estimator that fits a stream.
-func (c conversationConfig) estimate(entries []holdfast.Entry, window func(model string) int64) compaction.Estimator {
-	e := compaction.Estimator{Render: conversations.Render, Count: c.count}
+// estimate is an estimator that fits a stream. overhead is what its requests carry
+// beside it; nil: that is not known.
+func (c conversationConfig) estimate(entries []holdfast.Entry, overhead []string, window func(model string) int64) compaction.Estimator {
+	e := compaction.Estimator{Render: conversations.Render, Overhead: overhead, Count: c.count}
 	if c.kind == config.EstimateCalibrated {
 		e = e.Calibrated(entries, window)
 	}
@@ -78,7 +79,7 @@ func (a *app) conversationConfig(entries []holdfast.Entry) (conversationConfig, 
 	if c.kind == config.EstimateTokenizer {
 		c.count = tokens.New().Count
 	}
-	c.estimator = c.estimate(entries, c.window)
+	c.estimator = c.estimate(entries, nil, c.window)
 	return c, nil
 }
 

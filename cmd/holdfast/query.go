@@ -280,8 +280,8 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversatio
 		return err
 	}
 	defer closeBox()
-	estimator := func(entries []holdfast.Entry) compaction.Estimator {
-		return cfg.estimate(entries, func(string) int64 { return route.Window })
+	estimator := func(entries []holdfast.Entry, overhead []string) compaction.Estimator {
+		return cfg.estimate(entries, overhead, func(string) int64 { return route.Window })
 	}
 	loop := query.Config{
 		Model: name, System: cfg.all.Query.System, MaxOutput: route.MaxOutput, Window: route.Window, MaxCalls: cfg.all.Query.MaxCalls,
@@ -289,7 +289,7 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversatio
 	}
 	if cfg.auto.Enabled && !args.noPersist {
 		loop.Trigger = &conversations.Trigger{
-			Config: cfg.auto, Window: func(string) int64 { return route.Window }, Estimator: estimator, Writer: writer,
+			Config: cfg.auto, Window: func(string) int64 { return route.Window }, Writer: writer,
 		}
 	}
 	titled := a.title(ctx, s, *l, cfg, m, name, asked, args.noPersist)

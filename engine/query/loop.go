@@ -21,11 +21,11 @@ type Config struct {
 	Window int64
 	// MaxCalls bounds the calls of the model in one turn.
 	MaxCalls int
-	// Estimator gives an estimator for a stream, without the overhead of the
-	// system text and the tools.
-	Estimator func(entries []holdfast.Entry) compaction.Estimator
+	// Estimator gives an estimator for a stream whose requests carry an overhead:
+	// the system text and the tools.
+	Estimator func(entries []holdfast.Entry, overhead []string) compaction.Estimator
 	// Trigger compacts at the end of a turn and, by events, between two calls of
-	// the model; nil: never.
+	// the model; nil: never. It estimates as the loop does.
 	Trigger *conversations.Trigger
 	// Redact takes secrets out of the user's words before the capsule keeps them.
 	Redact func(string) string
@@ -42,7 +42,11 @@ type Loop struct {
 
 // NewLoop returns a Loop. tools may be nil.
 func NewLoop(s *conversations.Service, m Model, tools Tools, screen Screen, cfg Config) *Loop {
-	return &Loop{service: s, model: m, tools: tools, screen: screen, cfg: cfg}
+	q := &Loop{service: s, model: m, tools: tools, screen: screen, cfg: cfg}
+	if t := cfg.Trigger; t != nil {
+		t.Estimator = q.estimator
+	}
+	return q
 }
 
 // Interrupted is wrapped by the error of a turn that a person interrupted. What
@@ -136,7 +140,7 @@ func (q *Loop) fits(l *conversations.Loaded, call holdfast.Call) error {
 	if q.cfg.Window <= 0 {
 		return nil
 	}
-	least := int64(q.estimator(l).AtLeast(l.Entries))
+	least := int64(q.estimator(l.Entries).AtLeast(l.Entries))
 	if least+call.MaxOutput <= q.cfg.Window {
 		return nil
 	}
@@ -146,14 +150,12 @@ func (q *Loop) fits(l *conversations.Loaded, call holdfast.Call) error {
 }
 
 // estimator estimates with what every call carries beside the conversation.
-func (q *Loop) estimator(l *conversations.Loaded) compaction.Estimator {
-	e := q.cfg.Estimator(l.Entries)
-	e.Overhead = q.Overhead()
-	return e
+func (q *Loop) estimator(entries []holdfast.Entry) compaction.Estimator {
+	return q.cfg.Estimator(entries, q.overhead())
 }
 
-// Overhead is what every call carries beside the conversation.
-func (q *Loop) Overhead() []string {
+// overhead is what every call carries beside the conversation.
+func (q *Loop) overhead() []string {
 	texts := []string{q.cfg.System}
 	if q.tools != nil {
 		for _, d := range q.tools.Definitions() {

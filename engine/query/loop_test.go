@@ -128,8 +128,10 @@ func newWorld(t *testing.T, replies ...reply) *world {
 		t: t, s: s, l: l, model: &model{replies: replies}, screen: &screen{}, tools: tools{},
 		cfg: query.Config{
 			Model: "m", System: "be brief", MaxCalls: 10,
-			Estimator: func([]holdfast.Entry) compaction.Estimator { return compaction.Estimator{} },
-			Redact:    func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
+			Estimator: func(_ []holdfast.Entry, overhead []string) compaction.Estimator {
+				return compaction.Estimator{Overhead: overhead}
+			},
+			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
 		},
 	}
 }
@@ -314,8 +316,8 @@ func TestAToolLoopStopsBeforeTheWindow(t *testing.T) {
 	}
 	w.tools, w.cfg.Window, w.cfg.MaxOutput, w.cfg.MaxCalls = bigTools{}, 32_000, 4000, 50
 	window := func(string) int64 { return 32_000 }
-	w.cfg.Estimator = func(entries []holdfast.Entry) compaction.Estimator {
-		return compaction.Estimator{}.Calibrated(entries, window)
+	w.cfg.Estimator = func(entries []holdfast.Entry, overhead []string) compaction.Estimator {
+		return compaction.Estimator{Overhead: overhead}.Calibrated(entries, window)
 	}
 	_, err := w.ask(t.Context(), "ok")
 	if holdfast.CodeOf(err) != holdfast.ErrTooLarge {
@@ -356,7 +358,6 @@ func TestATurnThatFillsTheWindowIsCompactedBetweenItsCalls(t *testing.T) {
 	config.Enabled, config.Granularity, config.MinTurns = true, compaction.ByEvent, 1
 	w.cfg.Trigger = &conversations.Trigger{
 		Config: config, Window: func(string) int64 { return window },
-		Estimator: func([]holdfast.Entry) compaction.Estimator { return compaction.Estimator{} },
 	}
 	w.tools, w.cfg.Window, w.cfg.MaxOutput, w.cfg.MaxCalls = bigTools{}, window, 4000, 50
 	w.model.called = func(call holdfast.Call) {
@@ -417,7 +418,6 @@ func TestAutomaticCompactionRunsBehindTheTurn(t *testing.T) {
 	config.Enabled = true
 	w.cfg.Trigger = &conversations.Trigger{
 		Config: config, Window: func(string) int64 { return 20_000 },
-		Estimator: func([]holdfast.Entry) compaction.Estimator { return compaction.Estimator{} },
 	}
 	// Six turns of some 2,500 tokens are above 15,000; the seventh is not again.
 	for i := range 7 {
@@ -444,6 +444,37 @@ func TestAutomaticCompactionRunsBehindTheTurn(t *testing.T) {
 	first, last := w.model.calls[0], w.model.calls[len(w.model.calls)-1]
 	if first.System != last.System || cmp.Diff(first.Tools, last.Tools) != "" {
 		t.Error("the compaction changed the system text or the tools")
+	}
+}
+
+func TestTheSystemTextCountsForTheTrigger(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		system string
+		want   int // compactions
+	}{
+		{"a short one", "be brief", 0},
+		{"one of 10,000 tokens", strings.Repeat("brief ", 40_000/6), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tools, w.cfg.System = bigTools{}, tt.system
+			config := compaction.DefaultAuto()
+			config.Enabled, config.MinTurns, config.Rule.KeepLast = true, 1, compaction.Count(1)
+			w.cfg.Trigger = &conversations.Trigger{Config: config, Window: func(string) int64 { return 20_000 }}
+			// Three turns of 2,500 tokens are below 15,000.
+			for i := range 3 {
+				first := wants(read(fmt.Sprint(i)))
+				first.Usage = holdfast.Usage{Model: "m", Input: 1}
+				w.model.replies = append(w.model.replies, first, says("done"))
+				if _, err := w.ask(t.Context(), "ok"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := len(conversation.Overlays(w.l.Entries)); got != tt.want {
+				t.Errorf("%d compactions, want %d", got, tt.want)
+			}
+		})
 	}
 }
 
