@@ -115,25 +115,32 @@ func (e Estimator) Calibrated(entries []holdfast.Entry, window func(model string
 
 func bounded(divisor float64) float64 { return min(max(divisor, leastDivisor), mostDivisor) }
 
-// request is what was sent for the answer that the usage at an index belongs to:
-// everything before that answer.
-func (e Estimator) request(entries []holdfast.Entry, usage int) known {
+// Sent is what was sent for the answer that the usage at an index belongs to:
+// everything before that answer. The usage stands behind it, or behind the results
+// of its calls.
+func Sent(entries []holdfast.Entry, usage int) []holdfast.Entry {
 	i := usage
 	for i > 0 && !byModel(entries[i-1].Event) {
 		switch entries[i-1].Event.(type) {
 		case holdfast.TurnStart, holdfast.UserMessage, holdfast.Usage:
-			return e.knownOf(entries, usage, usage) // the answer said nothing
+			return entries[:usage] // the answer said nothing
 		}
-		i-- // a result of a call in it, which an agent may write first
+		i--
 	}
-	return e.knownOf(entries, behindInput(entries, i), usage)
+	end := behindInput(entries, i)
+	for end < i && !byModel(entries[end].Event) {
+		end++ // such as the report of the call before
+	}
+	return entries[:end]
 }
 
-func (e Estimator) knownOf(entries []holdfast.Entry, sent, usage int) known {
+// request is the request that the usage at an index tells the size of.
+func (e Estimator) request(entries []holdfast.Entry, usage int) known {
 	u := entries[usage].Event.(holdfast.Usage)
-	k := known{input: u.Window() - u.Output, size: e.measure(entries[:sent])}
+	sent := Sent(entries, usage)
+	k := known{input: u.Window() - u.Output, size: e.measure(sent)}
 	k.answered = k.size
-	for _, entry := range entries[sent:usage] {
+	for _, entry := range entries[len(sent):usage] {
 		k.answered.addEvent(entry.Event)
 	}
 	k.ratio = bounded(float64(k.answered.chars) / float64(max(u.Window()-int64(k.answered.tokens), 1)))
@@ -154,7 +161,11 @@ func behindInput(entries []holdfast.Entry, i int) int {
 
 // Tokens estimates the request that the stream is sent as.
 func (e Estimator) Tokens(entries []holdfast.Entry) int {
-	s := e.measure(entries)
+	return e.whole(e.measure(entries))
+}
+
+// whole estimates a request.
+func (e Estimator) whole(s size) int {
 	if e.known.input == 0 {
 		return e.tokens(s)
 	}

@@ -26,7 +26,7 @@ func (a *app) conversationCommand() *cobra.Command {
 			"  holdfast c compact last --dry-run",
 	})
 	c.AddCommand(
-		a.conversationList(), a.conversationShow(), a.conversationPrint(), a.conversationCompact(), a.conversationFork(),
+		a.conversationList(), a.conversationShow(), a.conversationPlot(), a.conversationPrint(), a.conversationCompact(), a.conversationFork(),
 		a.conversationRemove(), a.conversationArchive(), a.conversationGrep(), a.conversationTitle(),
 		a.conversationExport(), a.conversationImport(), a.conversationPath(),
 	)

@@ -68,18 +68,10 @@ func agentNames() string {
 // importAll imports files, or what is found where none is named. A file that fails
 // is told, and the others go on.
 func (a *app) importAll(ctx context.Context, s *conversations.Service, names []string, agent transcript.Format, o conversations.ImportOptions) error {
-	found := len(names) == 0
-	if found {
-		var only []transcript.Format
-		if agent != "" {
-			only = []transcript.Format{agent}
-		}
-		place := transcript.Place{Home: a.environ.Home(), Work: a.dir, Env: a.environ.Get, Dir: os.DirFS}
-		for _, f := range transcript.Find(place, only...) {
-			names = append(names, f.Path)
-		}
-		if len(names) == 0 {
-			return holdfast.Errorf(holdfast.ErrNotFound, "no agent left a session where they are kept. Name the files")
+	if len(names) == 0 {
+		var err error
+		if names, err = a.leftByAgents(agent); err != nil {
+			return err
 		}
 	}
 	var result importResult
@@ -107,6 +99,22 @@ func (a *app) importAll(ctx context.Context, s *conversations.Service, names []s
 		return holdfast.Errorf(holdfast.CodeOf(failed[0]), "%d of %d files were not imported as a whole:\n%w", len(failed), len(names), errors.Join(failed...))
 	}
 	return nil
+}
+
+// leftByAgents finds the files that agents left, or one of them.
+func (a *app) leftByAgents(agent transcript.Format) (names []string, err error) {
+	var only []transcript.Format
+	if agent != "" {
+		only = []transcript.Format{agent}
+	}
+	place := transcript.Place{Home: a.environ.Home(), Work: a.dir, Env: a.environ.Get, Dir: os.DirFS}
+	for _, f := range transcript.Find(place, only...) {
+		names = append(names, f.Path)
+	}
+	if len(names) == 0 {
+		return nil, holdfast.Errorf(holdfast.ErrNotFound, "no agent left a session where they are kept. Name the files")
+	}
+	return names, nil
 }
 
 // importResult is what imports did.

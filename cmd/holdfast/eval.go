@@ -18,10 +18,10 @@ const maxCompactions = 50
 func (a *app) evalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
-		Short: "Measure what Holdfast keeps",
-		Long:  "Measures Holdfast on this machine, from seeds: nothing leaves it and nothing is kept.",
+		Short: "Measure what Holdfast keeps, and what compaction saves",
+		Long:  "Measures Holdfast on this machine, from seeds or on sessions that are there: nothing leaves it and nothing\nis kept.",
 	}
-	c.AddCommand(a.survivalCommand())
+	c.AddCommand(a.survivalCommand(), a.reductionCommand(), a.triggerCommand())
 	group(c)
 	return c
 }
