@@ -11,31 +11,33 @@ type Code string
 
 // The codes.
 const (
-	ErrInternal    Code = "internal"     // a defect of Holdfast
-	ErrUsage       Code = "usage"        // the command or request is malformed
-	ErrConfig      Code = "config"       // the configuration file is wrong
-	ErrNotFound    Code = "not_found"    // what was named does not exist
-	ErrConflict    Code = "conflict"     // port taken, stale revision
-	ErrTooLarge    Code = "too_large"    // a body above the limit
-	ErrBusy        Code = "busy"         // too many bytes in flight
-	ErrForbidden   Code = "forbidden"    // Host header, principal
-	ErrUnavailable Code = "unavailable"  // data directory, database, upstream
-	ErrNewer       Code = "newer_schema" // written by a newer version
-	ErrFailed      Code = "failed"       // a check ran and did not pass
+	ErrInternal     Code = "internal"     // a defect of Holdfast
+	ErrUsage        Code = "usage"        // the command or request is malformed
+	ErrConfig       Code = "config"       // the configuration file is wrong
+	ErrNotFound     Code = "not_found"    // what was named does not exist
+	ErrConflict     Code = "conflict"     // port taken, stale revision
+	ErrTooLarge     Code = "too_large"    // a body above the limit
+	ErrBusy         Code = "busy"         // too many bytes in flight
+	ErrForbidden    Code = "forbidden"    // Host header, principal
+	ErrUnauthorized Code = "unauthorized" // no key of Holdfast, or not a good one
+	ErrUnavailable  Code = "unavailable"  // data directory, database, upstream
+	ErrNewer        Code = "newer_schema" // written by a newer version
+	ErrFailed       Code = "failed"       // a check ran and did not pass
 )
 
 var codes = map[Code]struct{ http, exit int }{
-	ErrInternal:    {500, 70},
-	ErrUsage:       {400, 2},
-	ErrConfig:      {500, 78},
-	ErrNotFound:    {404, 4},
-	ErrConflict:    {409, 5},
-	ErrTooLarge:    {413, 6},
-	ErrBusy:        {429, 75},
-	ErrForbidden:   {403, 77},
-	ErrUnavailable: {502, 69},
-	ErrNewer:       {500, 76},
-	ErrFailed:      {500, 1},
+	ErrInternal:     {500, 70},
+	ErrUsage:        {400, 2},
+	ErrConfig:       {500, 78},
+	ErrNotFound:     {404, 4},
+	ErrConflict:     {409, 5},
+	ErrTooLarge:     {413, 6},
+	ErrBusy:         {429, 75},
+	ErrForbidden:    {403, 77},
+	ErrUnauthorized: {401, 77},
+	ErrUnavailable:  {502, 69},
+	ErrNewer:        {500, 76},
+	ErrFailed:       {500, 1},
 }
 
 // Error is an error with a code. Message tells what happened, where, and what

@@ -1,5 +1,7 @@
 package holdfast
 
+import "strings"
+
 // Principal is who is authenticated, and pays.
 type Principal string
 
@@ -32,3 +34,19 @@ const (
 
 // Protocols lists all wire formats in their fixed order.
 func Protocols() []Protocol { return []Protocol{Anthropic, Chat, Responses, Gemini} }
+
+// KeyID names a key of Holdfast without telling it: 8 characters of a-z and 2-7.
+type KeyID string
+
+// KeyIDOf reads the id out of a text that begins like a key of Holdfast: hf_, 8
+// characters, _ and whatever follows. It does so for damaged and invented keys
+// too, so that whoever forwards credentials can keep back all that may be one.
+// Tokens of Hugging Face, which begin alike, have no second underscore.
+func KeyIDOf(credential string) (id KeyID, ok bool) {
+	const length = 8
+	rest, ok := strings.CutPrefix(credential, "hf_")
+	if !ok || len(rest) <= length || rest[length] != '_' {
+		return "", false
+	}
+	return KeyID(rest[:length]), true
+}

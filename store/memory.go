@@ -14,7 +14,7 @@ import (
 )
 
 // Memory is a store that lasts as long as its process: a Writer, Reader, Keeper,
-// Sweeper and Conversations. It never forgets a removal. Find, FindBlock and List
+// Sweeper, Conversations and Keys. It never forgets a removal. Find, FindBlock and List
 // read all that a principal has.
 type Memory struct {
 	mu       sync.RWMutex
@@ -28,6 +28,8 @@ type Memory struct {
 
 	streams    map[holdfast.ConversationID]*memoryStream
 	recordings map[recordingKey]holdfast.ConversationID
+
+	credentials map[holdfast.KeyID]Key
 }
 
 type sessionKey struct {
@@ -60,6 +62,8 @@ func NewMemory() *Memory {
 		removed:    map[holdfast.SessionID]bool{},
 		streams:    map[holdfast.ConversationID]*memoryStream{},
 		recordings: map[recordingKey]holdfast.ConversationID{},
+
+		credentials: map[holdfast.KeyID]Key{},
 	}
 }
 

@@ -47,8 +47,8 @@ const busyTimeout = 5 * time.Second
 // at most 2 MB each.
 const readers = 4
 
-// Store is an open database: a store.Writer, Reader, Keeper, Sweeper and
-// Conversations with a Close, all by the shared SQL body. It is safe for
+// Store is an open database: a store.Writer, Reader, Keeper, Sweeper,
+// Conversations and Keys with a Close, all by the shared SQL body. It is safe for
 // concurrent use.
 type Store struct {
 	*sqlstore.Store
