@@ -36,6 +36,7 @@ var rooms = map[string]string{
 	"store":          ".",
 	"store/sqlite":   ". store",
 	"store/postgres": ". store",
+	"keyring":        ". store",
 	"ledger":         ". store",
 	"engine":         ". conversation compaction continuity agents transcript redact ledger store",
 	"proxy":          ". engine agents wire/anthropic wire/chat wire/responses wire/gemini sse upstream",

@@ -17,6 +17,7 @@
 //   - compaction: which turns are compacted, how, and when by itself. Pure.
 //   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
 //   - store, store/sqlite: what is durable.
+//   - keyring: keys that tell principals apart.
 //   - upstream: where calls go, and the one HTTP transport.
 //   - provider: our own model calls, what models can do and what they cost.
 //   - provider/tokens: a real tokenizer.
