@@ -83,7 +83,7 @@ func (g *gateway) start() {
 		g.engine = engine.New(g.store, g.cfg, log, engine.NewMetrics(reg), time.Now)
 		c = g.engine
 	}
-	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, upstream.New(ups), g.client, c, log, reg)
+	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, upstream.New(ups), g.client, nil, c, log, reg)
 	g.mu.Lock()
 	g.handler = h
 	g.mu.Unlock()

@@ -23,20 +23,25 @@
 //     then takes another connection.)
 //   - Whatever fails inside (an unreadable body, a panic) leaves the traffic as
 //     it was; it is counted and logged without content.
-//   - Only loopback: a request whose Host names another machine is refused, so
-//     that no web page reaches the proxy under a name of its own.
+//   - Only loopback, unless Config.Remote: a request whose Host names another
+//     machine is refused, so that no web page reaches the proxy under a name of its
+//     own.
+//   - Who asks is known before anything else of a request is looked at. Its keys
+//     are taken from Authorization (Bearer), X-Api-Key, X-Goog-Api-Key and the
+//     parameter key of the query. No key of Holdfast goes upstream, and no session
+//     is found by another principal than its own.
 //
 // # Paths
 //
 // /u/NAME/... chooses an upstream by name, /r/RUN/... names a session; both
-// combine in any order. /healthz and /metrics are the proxy's own. Every other
-// path goes to the upstream of its protocol.
+// combine in any order. /healthz and /metrics are the proxy's own; only /healthz
+// asks for no key. Every other path goes to the upstream of its protocol.
 //
 // A WebSocket upgrade is answered with 426; clients then go on over POST.
 //
 // # HTTP status of the proxy's own answers
 //
-// 403 forbidden Host or Origin, 404 no such upstream or no protocol for the path,
-// 413 body too large, 426 WebSocket, 429 too many bytes in flight, 502 upstream
-// unreachable (with its name). Each has a JSON body in the form of the protocol.
+// 401 no key or a bad one, 403 forbidden Host or Origin, 404 no such upstream or
+// no protocol for the path, 413 body too large, 426 WebSocket, 429 too many bytes
+// in flight, 502 upstream unreachable (with its name). Each has a JSON body in the form of the protocol.
 package proxy

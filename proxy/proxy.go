@@ -25,6 +25,9 @@ import (
 type Config struct {
 	// MaxBody and MaxInFlight bound request bodies, in bytes.
 	MaxBody, MaxInFlight int64
+	// Remote answers under names of other machines too. It is for servers that are
+	// never open: there a web page that found a name for the server has no key.
+	Remote bool
 }
 
 // Coordinator is the engine, as far as the proxy needs it.
@@ -37,16 +40,18 @@ type Proxy struct {
 	cfg       Config
 	upstreams *upstream.Set
 	transport http.RoundTripper
-	engine    Coordinator // nil: continuity is off, everything passes
+	auth      Authenticator // nil: everybody is Local
+	engine    Coordinator   // nil: continuity is off, everything passes
 	log       *slog.Logger
 	metrics   *metrics
 	scrape    http.Handler
 	inFlight  atomic.Int64
 }
 
-// New makes a proxy. With a nil engine it forwards and nothing else.
-func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, eng Coordinator, log *slog.Logger, reg *prometheus.Registry) *Proxy {
-	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, engine: eng, log: log}
+// New makes a proxy. With a nil engine it forwards and nothing else; with a nil
+// authenticator it asks for no keys.
+func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, auth Authenticator, eng Coordinator, log *slog.Logger, reg *prometheus.Registry) *Proxy {
+	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, auth: auth, engine: eng, log: log}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	return p
@@ -54,21 +59,28 @@ func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, eng Coordinator, l
 
 // ServeHTTP answers one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !loopbackHost(r.Host) {
+	if !p.cfg.Remote && !loopbackHost(r.Host) {
 		p.refuse(w, "", holdfast.Errorf(holdfast.ErrForbidden,
 			"the Host header names %q; this server answers to loopback names only. Use http://127.0.0.1 or http://localhost as the base URL", r.Host))
 		return
 	}
-	switch r.URL.Path {
-	case "/healthz":
+	if r.URL.Path == "/healthz" {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, "{\"status\":\"ok\"}\n") //nolint:errcheck // the client has left
 		return
-	case "/metrics":
+	}
+	rt, err := p.route(r)
+	principal, refused := p.authenticate(r)
+	if refused != nil {
+		// Before all else: what is wrong with the path tells of the upstreams.
+		w.Header().Set("WWW-Authenticate", `Bearer realm="holdfast"`)
+		p.refuse(w, rt.protocol, refused)
+		return
+	}
+	if r.URL.Path == "/metrics" {
 		p.scrape.ServeHTTP(w, r)
 		return
 	}
-	rt, err := p.route(r)
 	if err != nil {
 		p.refuse(w, rt.protocol, err)
 		return
@@ -87,7 +99,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, rt.protocol, err)
 		return
 	}
-	x := &exchange{p: p, w: w, r: r, rt: rt, body: body}
+	x := &exchange{p: p, w: w, r: r, rt: rt, principal: principal, body: body}
 	if body == nil {
 		x.broken("client_left") // an answer would be one to half a request
 	}

@@ -63,6 +63,7 @@ type setting struct {
 	limits    proxy.Config
 	upstreams func(base *url.URL) []upstream.Upstream
 	wrap      func(proxy.Coordinator) proxy.Coordinator
+	auth      proxy.Authenticator // nil: no keys
 	transport http.RoundTripper
 }
 
@@ -140,7 +141,7 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	if set.transport == nil {
 		set.transport = transport
 	}
-	s.handler = proxy.New(set.limits, upstream.New(set.upstreams(base)), set.transport, coordinator, log, s.reg)
+	s.handler = proxy.New(set.limits, upstream.New(set.upstreams(base)), set.transport, set.auth, coordinator, log, s.reg)
 	s.proxy = httptest.NewServer(s.handler)
 	t.Cleanup(func() {
 		s.eventually("no byte in flight and no open stream", func() bool {

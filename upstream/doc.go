@@ -4,10 +4,10 @@
 // Nothing is stored here. Laws:
 //   - A call keeps its escaped path and its query as the client sent them; only
 //     the base is put before it. The one exception is the credential in Gemini's
-//     query, when another one is configured.
+//     query, when another one is configured or when it is a key of Holdfast.
 //   - A client's credential is forwarded untouched unless the upstream has one
 //     configured; then every credential of the client is taken out, so that two
-//     never travel together.
+//     never travel together. A key of Holdfast is never sent to anyone.
 //   - The first upstream in order that serves a model takes it. Nothing else
 //     that a client sends chooses an upstream, except its name in the path.
 //   - The transport neither decodes nor follows redirects: what the provider

@@ -58,7 +58,7 @@ func branchShortener(s store.SessionState) func(holdfast.BranchID) string {
 // findSession loads the session that name stands for: an id, a beginning of
 // one, the agent's own id or a beginning of it, or "last".
 func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string) (store.SessionState, error) {
-	list, err := keeper.Sessions(ctx, holdfast.Local)
+	list, err := keeper.Sessions(ctx, a.principal)
 	if err != nil {
 		return store.SessionState{}, err
 	}
@@ -68,7 +68,7 @@ func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string)
 	hits := matching(list, name)
 	switch len(hits) {
 	case 1:
-		return keeper.Load(ctx, holdfast.Local, hits[0].ID)
+		return keeper.Load(ctx, a.principal, hits[0].ID)
 	case 0:
 		slices.SortStableFunc(list, func(x, y store.SessionInfo) int { return cmp.Compare(likeness(y, name), likeness(x, name)) })
 		return store.SessionState{}, holdfast.Errorf(holdfast.ErrNotFound,
@@ -118,7 +118,7 @@ func (a *app) completeSession(cmd *cobra.Command, args []string, typed string) (
 	}
 	list := []cobra.Completion{}
 	_ = a.withStore(func(keeper store.Keeper) error {
-		sessions, err := keeper.Sessions(cmd.Context(), holdfast.Local)
+		sessions, err := keeper.Sessions(cmd.Context(), a.principal)
 		if err != nil {
 			return err
 		}

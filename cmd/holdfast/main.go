@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"os"
 	"os/signal"
@@ -44,6 +45,7 @@ func main() {
 		version:     buildVersion(),
 		open:        openStore,
 		newID:       func() string { return uuid.Must(uuid.NewV7()).String() },
+		random:      rand.Reader,
 		environ:     os.Environ(),
 		dir:         dir,
 	}
@@ -85,6 +87,7 @@ func buildVersion() string {
 type database interface {
 	store.Keeper
 	store.Conversations
+	store.Keys
 }
 
 // openStore opens the database at path. One that does not exist yet is shown

@@ -34,6 +34,7 @@ type app struct {
 	version     string
 	open        func(path string, create bool) (database, io.Closer, error)
 	newID       func() string // a UUIDv7
+	random      io.Reader     // fit for keys
 	environ     config.Environ
 	dir         string // the working directory; "" where it is unknown
 
@@ -42,6 +43,8 @@ type app struct {
 	set    []string
 	data   string
 	json   bool
+
+	principal holdfast.Principal // whose sessions and conversations a command works on
 }
 
 // run executes one command line and returns the exit status.
@@ -118,8 +121,8 @@ func (a *app) rootCommand() *cobra.Command {
 		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		a.serveCommand(), a.sessionCommand(), a.capsuleCommand(), a.conversationCommand(), a.configCommand(),
-		a.queryCommand(), a.modelsCommand(),
+		a.serveCommand(), a.keyCommand(), a.ofPrincipal(a.sessionCommand()), a.ofPrincipal(a.capsuleCommand()),
+		a.ofPrincipal(a.conversationCommand()), a.configCommand(), a.queryCommand(), a.modelsCommand(),
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)
@@ -209,7 +212,7 @@ func (a *app) withStore(do func(store.Keeper) error) error {
 // is begun where create is set.
 func (a *app) withConversations(create bool, do func(*conversations.Service) error) error {
 	return a.withDatabase(create, func(d database) error {
-		return do(conversations.New(d, holdfast.Local, a.now, a.newID))
+		return do(conversations.New(d, a.principal, a.now, a.newID))
 	})
 }
 

@@ -26,6 +26,7 @@ func at(hour, minute int) time.Time { return time.Date(2026, 3, 1, hour, minute,
 type (
 	statusKey struct{}
 	idsKey    struct{}
+	keysKey   struct{}
 )
 
 // TestScripts runs testdata/script. Beside the built-in commands there are:
@@ -63,6 +64,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[statusKey{}] = new(int)
 			env.Values[idsKey{}] = new(int)
+			env.Values[keysKey{}] = new(byte)
 			return nil
 		},
 	})
@@ -73,6 +75,7 @@ func runScript(ts *testscript.TestScript, neg, terminal bool, input string, args
 	a := &app{
 		in: strings.NewReader(input), out: ts.Stdout(), err: ts.Stderr(), terminal: terminal, width: width,
 		now: func() time.Time { return noon }, version: "v1.2.3", open: openStore, newID: ids(ts),
+		random: counter{ts.Value(keysKey{}).(*byte)},
 	}
 	a.dir = ts.MkAbs(".")
 	a.environ = config.Environ{"HOME=" + ts.Getenv("HOME")}
@@ -180,6 +183,18 @@ func planAt(revision int) holdfast.Capsule {
 		c.Proposal = &holdfast.Proposal{Status: holdfast.PlanRejected, Source: holdfast.FromPlanMode, Text: "Drop\x1b]0;owned\aall tables", Reason: "no\nway"}
 	}
 	return c
+}
+
+// counter is a source of bytes that are not random: the first call of a script
+// reads ones, the second twos, and so on.
+type counter struct{ n *byte }
+
+func (c counter) Read(p []byte) (int, error) {
+	*c.n++
+	for i := range p {
+		p[i] = *c.n
+	}
+	return len(p), nil
 }
 
 // ids returns a maker of ids that count through a whole script.

@@ -32,7 +32,7 @@ func (a *app) sessionList() *cobra.Command {
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(func(keeper store.Keeper) error {
-				list, err := keeper.Sessions(cmd.Context(), holdfast.Local)
+				list, err := keeper.Sessions(cmd.Context(), a.principal)
 				if err != nil {
 					return err
 				}
@@ -272,7 +272,7 @@ func (a *app) sessionRemove() *cobra.Command {
 						return err
 					}
 				}
-				if err := keeper.Remove(cmd.Context(), holdfast.Local, s.ID); err != nil {
+				if err := keeper.Remove(cmd.Context(), a.principal, s.ID); err != nil {
 					return err
 				}
 				if a.json {

@@ -24,9 +24,16 @@ type stack struct {
 	engine    *engine.Engine // nil where continuity is off
 }
 
+// access is who may ask: what the proxy authenticates by, and whether machines
+// other than this one may. The zero value lets all of this machine in.
+type access struct {
+	auth   proxy.Authenticator
+	remote bool
+}
+
 // newStack puts the rooms together. The store stays the caller's to close. What
 // is taken away is for measurements.
-func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
+func newStack(cfg config.Config, st engine.Store, may access, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
 	ups, err := upstreams(cfg.Upstreams)
 	if err != nil {
 		return nil, err
@@ -54,8 +61,8 @@ func newStack(cfg config.Config, st engine.Store, log *slog.Logger, now func() t
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
 	}
-	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight}
-	s.handler = proxy.New(limits, ups, s.transport, coordinator, log, reg)
+	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}
+	s.handler = proxy.New(limits, ups, s.transport, may.auth, coordinator, log, reg)
 	return s, nil
 }
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/keyring"
+)
+
+// principalFlag is the value of --principal.
+type principalFlag struct{ to *holdfast.Principal }
+
+func (f principalFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return string(*f.to)
+}
+
+func (f principalFlag) Type() string { return "name" }
+
+func (f principalFlag) Set(name string) error {
+	p, err := keyring.ParsePrincipal(name)
+	if err == nil {
+		*f.to = p
+	}
+	return err
+}
+
+// ofPrincipal gives a command and those below it the flag --principal.
+func (a *app) ofPrincipal(c *cobra.Command) *cobra.Command {
+	a.principal = holdfast.Local
+	c.PersistentFlags().Var(principalFlag{&a.principal}, "principal", "whose they are, as holdfast key names them")
+	// It fails only for a flag that is not there.
+	_ = c.RegisterFlagCompletionFunc("principal", func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completePrincipal(cmd, nil, typed)
+	})
+	return c
+}
+
+// completePrincipal completes the principals that keys are of.
+func (a *app) completePrincipal(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	list := []cobra.Completion{}
+	if len(args) == 0 {
+		names := []string{string(holdfast.Local)}
+		for _, k := range a.keys(cmd.Context()) {
+			names = append(names, string(k.Principal))
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			if strings.HasPrefix(name, typed) {
+				list = append(list, line(name))
+			}
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
