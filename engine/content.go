@@ -23,7 +23,7 @@ func (k sessionKey) searched() bool { return k.byContent() || k.agent == "" }
 // sessions while they are in memory; the store knows the others.
 type content struct {
 	mu    sync.Mutex
-	memo  memo
+	memos map[holdfast.Principal]*memo // apart, since its hashes can be made to collide
 	index map[indexKey][]sessionKey
 	known map[sessionKey][]indexKey // what to forget with a session
 	// fresh are sessions whose first answer is under way, by the newest anchor of
@@ -41,8 +41,11 @@ type indexKey struct {
 // history carries them as long as its epoch lasts.
 const maxIndexed = 20_000
 
+// maxMemos bounds the principals whose memos are held; a memo only saves time.
+const maxMemos = 64
+
 func newContent() content {
-	return content{memo: newMemo(), index: map[indexKey][]sessionKey{}, known: map[sessionKey][]indexKey{}, fresh: map[indexKey]*session{}}
+	return content{memos: map[holdfast.Principal]*memo{}, index: map[indexKey][]sessionKey{}, known: map[sessionKey][]indexKey{}, fresh: map[indexKey]*session{}}
 }
 
 // add indexes digests for a session. c.mu is held.
@@ -200,14 +203,24 @@ func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best se
 	return best, ambiguous, ok
 }
 
-// read reads a history through the memo that sessions without an id share.
+// read reads a history through the memo that a principal's sessions without an id
+// share.
 func (c *content) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.memo.carriers) > maxIndexed {
-		c.memo.carriers = map[string]bool{}
+	m := c.memos[in.Principal]
+	if m == nil {
+		if len(c.memos) >= maxMemos {
+			clear(c.memos)
+		}
+		fresh := newMemo()
+		m = &fresh
+		c.memos[in.Principal] = m
 	}
-	return c.memo.read(e, codec, in, marker)
+	if len(m.carriers) > maxIndexed {
+		m.carriers = map[string]bool{}
+	}
+	return m.read(e, codec, in, marker)
 }
 
 // findByContent returns the session of a request without an id, locked.

@@ -64,6 +64,7 @@ type setting struct {
 	upstreams func(base *url.URL) []upstream.Upstream
 	wrap      func(proxy.Coordinator) proxy.Coordinator
 	auth      proxy.Authenticator // nil: no keys
+	preserve  continuity.Preserve // none: all
 	transport http.RoundTripper
 }
 
@@ -122,10 +123,13 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	transport := upstream.NewTransport()
 	transport.Proxy = nil
 	t.Cleanup(transport.CloseIdleConnections)
+	if set.preserve == (continuity.Preserve{}) {
+		set.preserve = continuity.All
+	}
 	var coordinator proxy.Coordinator
 	if !set.off {
 		eng := engine.New(s.store, engine.Config{
-			Preserve: continuity.All, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true,
+			Preserve: set.preserve, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, CopyOnFork: true,
 			Redact: func(text string) (string, int) { return text, 0 },
 		}, log, engine.NewMetrics(s.reg), time.Now)
 		t.Cleanup(func() {

@@ -113,6 +113,50 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+func TestAKeyOfHoldfastIsNeverSent(t *testing.T) {
+	const key = "hf_abcdefgh_secret"
+	for _, c := range []struct {
+		name          string
+		header        http.Header
+		query         string
+		forwarded     http.Header
+		forwardedText string
+	}{
+		{
+			"in any header that may hold a credential",
+			http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key}, "X-Goog-Api-Key": {key}, "Api-Key": {key}, "X-Other": {"kept"}},
+			"",
+			http.Header{"X-Other": {"kept"}},
+			"",
+		},
+		{"with something around it", http.Header{"Authorization": {"Token '" + key + "'"}}, "", http.Header{}, ""},
+		{"in one of two lines", http.Header{"Authorization": {"Bearer client", "Bearer " + key}, "X-Api-Key": {"client"}}, "", http.Header{"X-Api-Key": {"client"}}, ""},
+		{"in the query", http.Header{}, "a=%7e&key=" + key + "&key=client&b", http.Header{}, "a=%7e&key=client&b"},
+		{"escaped in the query", http.Header{}, "%6bey=%68f%5Fabcdefgh_secret", http.Header{}, ""},
+		{
+			"but a token of Hugging Face is",
+			http.Header{"Authorization": {"Bearer hf_" + strings.Repeat("a", 34)}},
+			"key=hf_" + strings.Repeat("b", 34),
+			http.Header{"Authorization": {"Bearer hf_" + strings.Repeat("a", 34)}},
+			"key=hf_" + strings.Repeat("b", 34),
+		},
+		{"and a query without a key stays", http.Header{}, "b=2&a=1&&c=%7e+;", http.Header{}, "b=2&a=1&&c=%7e+;"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u := Upstream{Protocol: holdfast.Gemini}
+			req := httptest.NewRequest("POST", "/x?"+c.query, nil)
+			req.Header = c.header
+			u.Authorize(req)
+			if diff := cmp.Diff(c.forwarded, req.Header); diff != "" {
+				t.Error(diff)
+			}
+			if req.URL.RawQuery != c.forwardedText {
+				t.Errorf("query %s, want %s", req.URL.RawQuery, c.forwardedText)
+			}
+		})
+	}
+}
+
 func TestMatch(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
