@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine"
 )
 
 var bare = request{bare: true, protocol: holdfast.Chat}
@@ -213,5 +214,39 @@ func TestAnUnknownClientGetsTheBlockWhenARelayedSummaryOpensAShorterHistory(t *t
 				history = append(history, long(fmt.Sprint("yes ", i)), user(fmt.Sprint("more ", i)))
 			}
 		})
+	}
+}
+
+// counting counts the elements that it decodes.
+type counting struct {
+	codec
+	n *int
+}
+
+func (c counting) Decode(raw []byte, wanted func(string) bool) ([]holdfast.Event, error) {
+	*c.n++
+	return c.codec.Decode(raw, wanted)
+}
+
+// What is remembered of an element goes by a hash of it, for which another
+// element can be made: so no principal reads what another one has put there.
+func TestElementsAreRememberedPerPrincipal(t *testing.T) {
+	w := newWorld(t)
+	decoded := func(p holdfast.Principal) (n int) {
+		body := []byte(`[{"user":"one"},{"answer":"two"},{"user":"three"}]`)
+		req := holdfast.Request{Protocol: holdfast.Chat, Messages: []holdfast.Span{{Start: 1, End: 15}, {Start: 16, End: 32}, {Start: 33, End: 49}}}
+		w.e.Begin(context.Background(), counting{n: &n}, engine.Inbound{
+			Principal: p, Path: "/v1/x", Body: body, Request: req, Header: func(string) string { return "" },
+		}).Done(holdfast.Answer{})
+		return n
+	}
+	// The last element is decoded once more, to see what the request is.
+	for _, step := range []struct {
+		principal holdfast.Principal
+		want      int
+	}{{"one", 4}, {"one", 1}, {"two", 4}, {"two", 1}, {"one", 1}} {
+		if got := decoded(step.principal); got != step.want {
+			t.Errorf("principal %s: %d elements were decoded, want %d", step.principal, got, step.want)
+		}
 	}
 }
