@@ -10,6 +10,13 @@ type Principal string
 // not lose a session.
 const Local Principal = "local"
 
+// Caller is who a request is from.
+type Caller struct {
+	Principal Principal
+	// Label is that of the key that the request carries; "" without one.
+	Label string
+}
+
 // Identifiers that Holdfast makes itself (UUIDv7 in text form; events that are
 // recorded of a session have UUIDv8, made of what they are).
 type (

@@ -16,12 +16,12 @@ import (
 
 // Inbound is a request as it arrived.
 type Inbound struct {
-	Principal holdfast.Principal
-	Run       string // the session that the path names; "" when none
-	Path      string // without Holdfast's prefixes and without query
-	Header    func(name string) string
-	Body      []byte // decoded, whole
-	Request   holdfast.Request
+	holdfast.Caller
+	Run     string // the session that the path names; "" when none
+	Path    string // without Holdfast's prefixes and without query
+	Header  func(name string) string
+	Body    []byte // decoded, whole
+	Request holdfast.Request
 	// Model is what the request is for, where Request does not say; "" if unknown.
 	Model string
 }

@@ -236,7 +236,7 @@ func (w *world) asked(args string) {
 		w.t.Fatal(err)
 	}
 	done(w.e.Begin(context.Background(), asking{}, engine.Inbound{
-		Principal: holdfast.Local, Path: "/v1/x", Body: raw,
+		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x", Body: raw,
 		Header: func(n string) string {
 			return map[string]string{"Session-Id": s1.session, "Thread-Id": s1.session}[n]
 		},

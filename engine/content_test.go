@@ -236,7 +236,7 @@ func TestElementsAreRememberedPerPrincipal(t *testing.T) {
 		body := []byte(`[{"user":"one"},{"answer":"two"},{"user":"three"}]`)
 		req := holdfast.Request{Protocol: holdfast.Chat, Messages: []holdfast.Span{{Start: 1, End: 15}, {Start: 16, End: 32}, {Start: 33, End: 49}}}
 		w.e.Begin(context.Background(), counting{n: &n}, engine.Inbound{
-			Principal: p, Path: "/v1/x", Body: body, Request: req, Header: func(string) string { return "" },
+			Caller: holdfast.Caller{Principal: p}, Path: "/v1/x", Body: body, Request: req, Header: func(string) string { return "" },
 		}).Done(holdfast.Answer{})
 		return n
 	}

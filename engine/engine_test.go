@@ -473,7 +473,7 @@ func TestAPrincipalNeverSeesAnothersSession(t *testing.T) {
 	}
 	for _, session := range []string{"s1", "s9"} {
 		a := w.e.Begin(context.Background(), codec{}, engine.Inbound{
-			Principal: "other", Path: "/v1/responses", Body: body, Request: req,
+			Caller: holdfast.Caller{Principal: "other"}, Path: "/v1/responses", Body: body, Request: req,
 			Header: func(n string) string {
 				return map[string]string{"Session-Id": session, "Thread-Id": session}[n]
 			},

@@ -57,7 +57,7 @@ func (w *world) captured(path string) (engine.Codec, engine.Inbound) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return c, engine.Inbound{Principal: holdfast.Local, Path: u.Path, Header: h.Get, Body: f.Body, Request: req}
+	return c, engine.Inbound{Caller: holdfast.Caller{Principal: holdfast.Local}, Path: u.Path, Header: h.Get, Body: f.Body, Request: req}
 }
 
 // replay sends one captured request and ends its attempt without an answer: all

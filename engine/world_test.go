@@ -196,7 +196,7 @@ func (w *world) begin(r request, history ...entry) *engine.Attempt {
 		header["X-Codex-Turn-Metadata"] = fmt.Sprintf(`{"forked_from_thread_id":%q}`, r.fork)
 	}
 	return w.e.Begin(context.Background(), codec{}, engine.Inbound{
-		Principal: holdfast.Local, Path: "/v1/x",
+		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x",
 		Header: func(n string) string { return header[n] }, Body: body, Request: req,
 	})
 }

@@ -71,27 +71,29 @@ func (r *Ring) Stop() {
 	<-r.ended
 }
 
-// Authenticate tells whose a request is by all keys that it carries. The error
-// has the code unauthorized and says what to do.
-func (r *Ring) Authenticate(ctx context.Context, keys []string) (holdfast.Principal, error) {
+// Authenticate tells whose a request is by all keys that it carries; the label is
+// that of the first. The error has the code unauthorized and says what to do.
+func (r *Ring) Authenticate(ctx context.Context, keys []string) (holdfast.Caller, error) {
 	if r.open(ctx, len(keys) > 0) {
-		return holdfast.Local, nil
+		return holdfast.Caller{Principal: holdfast.Local}, nil
 	}
 	if len(keys) == 0 {
-		return "", holdfast.Errorf(holdfast.ErrUnauthorized,
+		return holdfast.Caller{}, holdfast.Errorf(holdfast.ErrUnauthorized,
 			"the request has no key of this server. Make one with `holdfast key create` and give it to the agent as its API key")
 	}
-	var owner holdfast.Principal
+	var owner holdfast.Caller
 	for _, key := range keys {
-		p, err := r.owner(ctx, key)
+		k, err := r.known(ctx, key)
 		if err != nil {
-			return "", err
+			return holdfast.Caller{}, err
 		}
-		if owner != "" && owner != p {
-			return "", holdfast.Errorf(holdfast.ErrUnauthorized,
+		if owner.Principal == "" {
+			owner = holdfast.Caller{Principal: k.Principal, Label: k.Label}
+		}
+		if owner.Principal != k.Principal {
+			return holdfast.Caller{}, holdfast.Errorf(holdfast.ErrUnauthorized,
 				"the request has keys of two principals. Let the agent send only one of them, in one header")
 		}
-		owner = p
 	}
 	return owner, nil
 }
@@ -108,8 +110,8 @@ func (r *Ring) open(ctx context.Context, keyed bool) bool {
 	return len(*r.table.Load()) == 0
 }
 
-// owner tells whose a key is.
-func (r *Ring) owner(ctx context.Context, key string) (holdfast.Principal, error) {
+// known is what is kept of a key that holds.
+func (r *Ring) known(ctx context.Context, key string) (store.Key, error) {
 	// The array keeps the copy on the stack. It has room for one byte too many, so
 	// that what begins with a key is none.
 	var raw [keyLength + 1]byte
@@ -124,13 +126,13 @@ func (r *Ring) owner(ctx context.Context, key string) (holdfast.Principal, error
 	same := subtle.ConstantTimeCompare(digest[:], k.Digest[:]) == 1
 	switch {
 	case !known || !same:
-		return "", holdfast.Errorf(holdfast.ErrUnauthorized,
+		return store.Key{}, holdfast.Errorf(holdfast.ErrUnauthorized,
 			"the request's key is not one of this server. Compare its beginning with `holdfast key ls`, or make one with `holdfast key create`")
 	case k.Revoked(r.now()):
-		return "", holdfast.Errorf(holdfast.ErrUnauthorized,
+		return store.Key{}, holdfast.Errorf(holdfast.ErrUnauthorized,
 			"the request's key was revoked. Make one with `holdfast key create` and give it to the agent")
 	}
-	return k.Principal, nil
+	return k, nil
 }
 
 // refresh waits for a reading that begins after it was called.

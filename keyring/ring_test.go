@@ -89,12 +89,12 @@ const (
 // answer is the principal whose keys these are, or the text of a refusal.
 func (d *desk) answer(keys ...string) string {
 	d.t.Helper()
-	p, err := d.ring.Authenticate(context.Background(), keys)
+	who, err := d.ring.Authenticate(context.Background(), keys)
 	if err == nil {
-		return string(p)
+		return string(who.Principal)
 	}
-	if holdfast.CodeOf(err) != holdfast.ErrUnauthorized || p != "" {
-		d.t.Errorf("refused with code %q and principal %q", holdfast.CodeOf(err), p)
+	if holdfast.CodeOf(err) != holdfast.ErrUnauthorized || who != (holdfast.Caller{}) {
+		d.t.Errorf("refused with code %q and caller %+v", holdfast.CodeOf(err), who)
 	}
 	return err.Error()
 }
@@ -104,6 +104,28 @@ func (d *desk) expect(want string, keys ...string) {
 	if got := d.answer(keys...); got != want {
 		d.t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+func TestAKeyTellsItsLabel(t *testing.T) {
+	inBubble(t, true, nil, func(t *testing.T, d *desk) {
+		var keys []string
+		for _, label := range []string{"nightly runs", "laptop"} {
+			secret, row, err := keyring.New(rand.Reader, "me", label, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.st.AddKey(t.Context(), row); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, string(secret))
+		}
+		for n, want := range []string{"nightly runs", "laptop"} {
+			who, err := d.ring.Authenticate(t.Context(), []string{keys[n], keys[1-n]})
+			if err != nil || who != (holdfast.Caller{Principal: "me", Label: want}) {
+				t.Errorf("got %+v, %v", who, err)
+			}
+		}
+	})
 }
 
 func TestAKeyTellsItsPrincipal(t *testing.T) {

@@ -15,17 +15,17 @@ import (
 
 // exchange is one request and its answer.
 type exchange struct {
-	p         *Proxy
-	w         http.ResponseWriter
-	r         *http.Request
-	rt        route
-	principal holdfast.Principal
-	body      *body
-	form      format
-	attempt   *engine.Attempt
-	plain     *plainBody // nil until the body was decoded
-	model     string     // that the request names; "" until it was read
-	altered   []byte     // the body that goes upstream, when it is not the client's own
+	p       *Proxy
+	w       http.ResponseWriter
+	r       *http.Request
+	rt      route
+	caller  holdfast.Caller
+	body    *body
+	form    format
+	attempt *engine.Attempt
+	plain   *plainBody // nil until the body was decoded
+	model   string     // that the request names; "" until it was read
+	altered []byte     // the body that goes upstream, when it is not the client's own
 }
 
 // plainBody is a body without its coding.
@@ -99,7 +99,7 @@ func (x *exchange) read() {
 			return
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
-			Principal: x.principal, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
+			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
 			Model: geminiModel(x.rt.path),
 		})
 	})

@@ -14,13 +14,13 @@ type Authenticator interface {
 	// Authenticate is given all keys of Holdfast that a request carries, good and
 	// bad. An error refuses the request, and its text goes to the client. It is on
 	// the path of every request.
-	Authenticate(ctx context.Context, keys []string) (holdfast.Principal, error)
+	Authenticate(ctx context.Context, keys []string) (holdfast.Caller, error)
 }
 
 // authenticate tells whose a request is.
-func (p *Proxy) authenticate(r *http.Request) (holdfast.Principal, error) {
+func (p *Proxy) authenticate(r *http.Request) (holdfast.Caller, error) {
 	if p.auth == nil {
-		return holdfast.Local, nil
+		return holdfast.Caller{Principal: holdfast.Local}, nil
 	}
 	return p.auth.Authenticate(r.Context(), keysOf(r))
 }

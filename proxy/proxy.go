@@ -70,7 +70,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rt, err := p.route(r)
-	principal, refused := p.authenticate(r)
+	caller, refused := p.authenticate(r)
 	if refused != nil {
 		// Before all else: what is wrong with the path tells of the upstreams.
 		w.Header().Set("WWW-Authenticate", `Bearer realm="holdfast"`)
@@ -99,7 +99,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, rt.protocol, err)
 		return
 	}
-	x := &exchange{p: p, w: w, r: r, rt: rt, principal: principal, body: body}
+	x := &exchange{p: p, w: w, r: r, rt: rt, caller: caller, body: body}
 	if body == nil {
 		x.broken("client_left") // an answer would be one to half a request
 	}
