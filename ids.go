@@ -26,6 +26,8 @@ type (
 
 	ConversationID string
 	EventID        string
+
+	AttemptID string
 )
 
 // Protocol names a wire format.

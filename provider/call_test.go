@@ -18,7 +18,7 @@ func TestACallInEveryProtocol(t *testing.T) {
 		for _, size := range []int{1, 2, 7, 1 << 20} {
 			t.Run(fmt.Sprintf("%s, in pieces of %d bytes", s.protocol, size), func(t *testing.T) {
 				srv := serve(t, streamOf(size, s.frames...), streamOf(size, s.ok))
-				c := s.client(t, srv, Config{}, Model{Name: "model-1", MaxOutput: 4000, Price: &Price{Input: 1_000_000, CacheRead: 100_000, CacheWrite: 2_000_000, Output: 10_000_000}})
+				c := s.client(t, srv, Config{}, Model{Name: "model-1", MaxOutput: 4000, Price: &holdfast.Price{Input: 1_000_000, CacheRead: 100_000, CacheWrite: 2_000_000, Output: 10_000_000}})
 				call := holdfast.Call{Model: "model-1", System: "Be brief.", Events: ask("look"), Tools: []holdfast.ToolDefinition{{Name: "bash"}}}
 
 				var heard hears

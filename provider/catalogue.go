@@ -25,32 +25,10 @@ type Model struct {
 	// ContextWindow and MaxOutput are in tokens.
 	ContextWindow, MaxOutput int64
 	// Price is nil where none is known.
-	Price *Price
+	Price *holdfast.Price
 	// TextOnly tells that it takes no images: the embedded list says so, and the
 	// user has no entry for it.
 	TextOnly bool
-}
-
-// Price is what tokens cost, in millionths of a US dollar per million tokens: a
-// dollar per million is 1,000,000.
-type Price struct{ Input, CacheRead, CacheWrite, Output int64 }
-
-// Cost is what a call cost, in millionths of a US dollar, rounded half up. The
-// usage must be of less than 10^12 tokens.
-func (p Price) Cost(u holdfast.Usage) int64 {
-	const million = 1_000_000
-	var whole, rest int64
-	for _, item := range [...]struct{ tokens, price int64 }{
-		{u.Input, p.Input},
-		{u.CacheRead, p.CacheRead},
-		{u.CacheWrite, p.CacheWrite},
-		{u.Output, p.Output},
-	} {
-		// In two steps, so that nothing overflows.
-		whole += item.tokens / million * item.price
-		rest += item.tokens % million * item.price
-	}
-	return whole + (rest+million/2)/million
 }
 
 // Catalogue knows models: the user's entries and the embedded list. It is safe for
@@ -291,7 +269,7 @@ func modelOf(m catwalk.Model) Model {
 			write = price
 		}
 	}
-	out.Price = &Price{Input: micro(m.CostPer1MIn), CacheRead: micro(read), CacheWrite: micro(write), Output: micro(m.CostPer1MOut)}
+	out.Price = &holdfast.Price{Input: micro(m.CostPer1MIn), CacheRead: micro(read), CacheWrite: micro(write), Output: micro(m.CostPer1MOut)}
 	return out
 }
 

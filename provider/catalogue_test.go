@@ -46,8 +46,8 @@ func at(t *testing.T, name, base string, models ...string) *upstream.Upstream {
 }
 
 func TestWhatIsKnownOfAModel(t *testing.T) {
-	claude := Price{Input: 3_000_000, CacheRead: 300_000, CacheWrite: 3_750_000, Output: 15_000_000}
-	own := Price{Input: 1, Output: 2}
+	claude := holdfast.Price{Input: 3_000_000, CacheRead: 300_000, CacheWrite: 3_750_000, Output: 15_000_000}
+	own := holdfast.Price{Input: 1, Output: 2}
 	entries := []Model{
 		{Name: "claude-1", ContextWindow: 32_000},
 		{Name: "claude-1", Upstream: "gateway", MaxOutput: 4000, Price: &own},
@@ -63,7 +63,7 @@ func TestWhatIsKnownOfAModel(t *testing.T) {
 		{"the list goes by the host", nil, "https://api.anthropic.com", "claude-1", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"a name with a day", nil, "https://api.anthropic.com", "claude-1-20260102", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"a name with another end", nil, "https://api.anthropic.com", "claude-1-fast", Model{}, false},
-		{"another path of the host", nil, "https://api.deepseek.com/anthropic", "deepseek-1", Model{ContextWindow: 100_000, MaxOutput: 8000, Price: &Price{Input: 140_000, CacheRead: 2800, CacheWrite: 140_000, Output: 280_000}, TextOnly: true}, true},
+		{"another path of the host", nil, "https://api.deepseek.com/anthropic", "deepseek-1", Model{ContextWindow: 100_000, MaxOutput: 8000, Price: &holdfast.Price{Input: 140_000, CacheRead: 2800, CacheWrite: 140_000, Output: 280_000}, TextOnly: true}, true},
 		{"a model without a price", nil, "https://api.deepseek.com/v1", "deepseek-free", Model{ContextWindow: 50_000, TextOnly: true}, true},
 		{"two lists of one host", nil, "https://h.example/coding/v4", "glm", Model{ContextWindow: 1, TextOnly: true}, true},
 		{"the other of them", nil, "https://h.example/v4/", "glm", Model{ContextWindow: 2, TextOnly: true}, true},
@@ -99,30 +99,9 @@ func TestThePricesOfCachedTokens(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := modelOf(catwalk.Model{CostPer1MIn: tt.in, CostPer1MOut: tt.out, CostPer1MInCached: tt.inCached, CostPer1MOutCached: tt.outCached})
-			want := Price{Input: int64(tt.in * 1e6), Output: int64(tt.out * 1e6), CacheRead: tt.read, CacheWrite: tt.write}
+			want := holdfast.Price{Input: int64(tt.in * 1e6), Output: int64(tt.out * 1e6), CacheRead: tt.read, CacheWrite: tt.write}
 			if diff := cmp.Diff(&want, got.Price); diff != "" {
 				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestCost(t *testing.T) {
-	p := Price{Input: 3_000_000, CacheRead: 300_000, CacheWrite: 3_750_000, Output: 15_000_000}
-	for _, tt := range []struct {
-		name  string
-		usage holdfast.Usage
-		want  int64
-	}{
-		{"nothing", holdfast.Usage{}, 0},
-		{"one of each", holdfast.Usage{Input: 1, CacheRead: 1, CacheWrite: 1, Output: 1}, 22}, // 22.05
-		{"half a millionth counts as one", holdfast.Usage{CacheRead: 5}, 2},                   // 1.5
-		{"a row of the contract", holdfast.Usage{Input: 99, CacheRead: 170_000, CacheWrite: 3000, Output: 900}, 297 + 51_000 + 11_250 + 13_500},
-		{"more than anybody will use", holdfast.Usage{Output: 999_999_999_999}, 14_999_999_999_985},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := p.Cost(tt.usage); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
 	}
@@ -228,7 +207,7 @@ func TestTheEmbeddedList(t *testing.T) {
 		}
 	}
 	opus, _ := c.Model(at(t, "u", "https://api.anthropic.com"), "claude-opus-4-8")
-	if want := (Price{Input: 5_000_000, CacheRead: 500_000, CacheWrite: 6_250_000, Output: 25_000_000}); *opus.Price != want || opus.ContextWindow != 1_000_000 {
+	if want := (holdfast.Price{Input: 5_000_000, CacheRead: 500_000, CacheWrite: 6_250_000, Output: 25_000_000}); *opus.Price != want || opus.ContextWindow != 1_000_000 {
 		t.Errorf("got %+v, window %d", *opus.Price, opus.ContextWindow)
 	}
 }

@@ -42,7 +42,7 @@ func modelEntries(cfg config.Config) (list []provider.Model) {
 	for name, m := range cfg.Models {
 		e := provider.Model{Name: name, Upstream: m.Upstream, ContextWindow: int64(m.ContextWindow), MaxOutput: int64(m.MaxOutput)}
 		if p := m.Price; p != nil {
-			e.Price = &provider.Price{Input: p.Input, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, Output: p.Output}
+			e.Price = &holdfast.Price{Input: p.Input, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, Output: p.Output}
 		}
 		list = append(list, e)
 	}

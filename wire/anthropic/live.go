@@ -10,8 +10,9 @@ import (
 // they come, the usage, and why it failed. The zero value is ready. It is not for
 // concurrent use.
 type Live struct {
-	usage         holdfast.Usage
+	tokens        holdfast.Tokens
 	counted       bool
+	begun         bool // the output is only that of the first frame
 	text, thought jsonscan.Joiner
 	failed        bool
 	kind, message string
@@ -26,6 +27,7 @@ func (l *Live) Event(e sse.Event, emit func(holdfast.Delta)) {
 	case "message_start":
 		ev.fields(ev.message, f[:], "usage")
 		l.count(ev.data, f[0])
+		l.begun = true
 	case "content_block_start":
 		ev.fields(ev.content, f[:], "text", "thinking")
 		l.say(ev.data, f, emit)
@@ -35,7 +37,9 @@ func (l *Live) Event(e sse.Event, emit func(holdfast.Delta)) {
 	case "message_delta", "error":
 		// parse went through this object.
 		_, _ = jsonscan.Fields(ev.data, jsonscan.Space(ev.data, 0), f[:], "usage", "error")
+		before := l.tokens.Output
 		l.count(ev.data, f[0])
+		l.begun = l.begun && l.tokens.Output == before
 		l.fail(ev.data, f[1])
 	}
 }
@@ -71,9 +75,9 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 	l.counted = true
 	var f [4]holdfast.Span
 	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-	for i, to := range []*int64{&l.usage.Input, &l.usage.CacheRead, &l.usage.CacheWrite, &l.usage.Output} {
-		if f[i].Present() && !isNull(f[i].Of(in)) {
-			*to = jsonscan.Number(f[i].Of(in))
+	for i, to := range []**int64{&l.tokens.Input, &l.tokens.CacheRead, &l.tokens.CacheWrite, &l.tokens.Output} {
+		if n := jsonscan.Amount(f[i].Of(in)); n != nil {
+			*to = n
 		}
 	}
 }
@@ -91,7 +95,17 @@ func (l *Live) fail(in []byte, object holdfast.Span) {
 
 // Usage is what was counted so far, without a purpose and a model; ok is false
 // when the provider told nothing.
-func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.usage, l.counted }
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.counted }
+
+// Tokens is what the provider told so far. The output that message_start counts
+// is only what the answer begins with, so it is not told before message_delta.
+func (l *Live) Tokens() holdfast.Tokens {
+	t := l.tokens
+	if l.begun {
+		t.Output = nil
+	}
+	return t
+}
 
 // Failure is the error that the answer told of, in the provider's words; failed
 // is false when there was none.

@@ -147,3 +147,48 @@ func TestLongArgumentsOfAWholeAnswer(t *testing.T) {
 	}
 	t.Error("the arguments were not kept")
 }
+
+// tokens lists what is known of input, cache read, cache write, output and
+// reasoning; - is what was not told.
+func tokens(t holdfast.Tokens) string {
+	var list []string
+	for _, n := range []*int64{t.Input, t.CacheRead, t.CacheWrite, t.Output, t.Reasoning} {
+		if n == nil {
+			list = append(list, "-")
+		} else {
+			list = append(list, strconv.FormatInt(*n, 10))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestTokens(t *testing.T) {
+	const begin = `{"type":"message_start","message":{"usage":{"input_tokens":99,"cache_read_input_tokens":170000,"cache_creation_input_tokens":0,"output_tokens":1}}}`
+	for _, tt := range []struct {
+		name   string
+		frames []string
+		want   string
+	}{
+		{"nothing was told", []string{`{"type":"message_start","message":{}}`}, "- - - - -"},
+		{"the output that an answer begins with is not what it took", []string{begin}, "99 170000 0 - -"},
+		{"the last frame tells the output", []string{begin, `{"type":"message_delta","usage":{"output_tokens":900}}`}, "99 170000 0 900 -"},
+		{"an output that is the same at the end was told", []string{begin, `{"type":"message_delta","usage":{"output_tokens":1}}`}, "99 170000 0 1 -"},
+		{"a last frame that tells other counts only", []string{begin, `{"type":"message_delta","usage":{"input_tokens":120,"output_tokens":null}}`}, "120 170000 0 - -"},
+		{"a server that knows no cache", []string{`{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":0}}}`, `{"type":"message_delta","usage":{"output_tokens":6}}`}, "5 - - 6 -"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var l Live
+			for _, data := range tt.frames {
+				l.Event(sse.Event{Data: []byte(data)}, func(holdfast.Delta) {})
+			}
+			if got := tokens(l.Tokens()); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+	var l Live
+	l.Body([]byte(`{"type":"message","usage":{"input_tokens":3,"cache_read_input_tokens":null,"output_tokens":4}}`))
+	if got, want := tokens(l.Tokens()), "3 - - 4 -"; got != want {
+		t.Errorf("of a body: got %s, want %s", got, want)
+	}
+}

@@ -12,7 +12,7 @@ import (
 // they come, the usage, and why it failed. The zero value is ready. It is not for
 // concurrent use.
 type Live struct {
-	usage         holdfast.Usage
+	tokens        holdfast.Tokens
 	counted       bool
 	text, thought jsonscan.Joiner
 	refused       bool
@@ -50,11 +50,27 @@ func (l *Live) Body(body []byte) {
 	}
 }
 
-// object reads what stands beside the choices.
+// object reads what stands beside the choices. Some servers stream the usage
+// inside a choice (https://platform.moonshot.ai/docs/api/chat), or in a member of
+// their own (https://console.groq.com/docs/api-reference).
 func (l *Live) object(in []byte) {
-	var f [2]holdfast.Span
-	if _, err := jsonscan.Fields(in, jsonscan.Space(in, 0), f[:], "usage", "error"); err != nil {
+	var f [4]holdfast.Span
+	if _, err := jsonscan.Fields(in, jsonscan.Space(in, 0), f[:], "usage", "error", "x_groq", "choices"); err != nil {
 		return
+	}
+	nested := func(at int) {
+		var s [1]holdfast.Span
+		// What is no object leaves the span absent.
+		_, _ = jsonscan.Fields(in, at, s[:], "usage")
+		l.count(in, s[0])
+	}
+	if f[2].Present() {
+		nested(f[2].Start)
+	}
+	if f[3].Present() && !f[0].Present() {
+		for _, choice := range jsonscan.Elements(in, f[3].Start) {
+			nested(choice.Start)
+		}
 	}
 	l.count(in, f[0])
 	if object := f[1].Of(in); len(object) > 0 && !isNull(object) {
@@ -84,26 +100,46 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 		return
 	}
 	l.counted = true
-	var f [5]holdfast.Span
-	_, _ = jsonscan.Fields(in, usage.Start, f[:], "prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "prompt_tokens_details")
+	var f [6]holdfast.Span
+	_, _ = jsonscan.Fields(in, usage.Start, f[:], "prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "prompt_tokens_details", "completion_tokens_details")
 	var d [2]holdfast.Span
 	if f[4].Present() {
 		_, _ = jsonscan.Fields(in, f[4].Start, d[:], "cached_tokens", "cache_write_tokens")
 	}
-	number := func(s holdfast.Span) int64 { return jsonscan.Number(s.Of(in)) }
-	prompt, output := number(f[0]), number(f[1])
-	cached := number(d[0])
-	if !d[0].Present() {
-		cached = number(f[3])
+	var o [1]holdfast.Span
+	if f[5].Present() {
+		_, _ = jsonscan.Fields(in, f[5].Start, o[:], "reasoning_tokens")
 	}
-	read := min(cached, prompt)
-	write := min(number(d[1]), prompt-read)
-	l.usage = holdfast.Usage{Input: prompt - read - write, CacheRead: read, CacheWrite: write, Output: max(output, number(f[2])-prompt)}
+	number := func(s holdfast.Span) int64 { return jsonscan.Number(s.Of(in)) }
+	count := func(s holdfast.Span) *int64 { return jsonscan.Amount(s.Of(in)) }
+	prompt := number(f[0])
+	cached := d[0]
+	if !cached.Present() {
+		cached = f[3]
+	}
+	t := holdfast.Tokens{Input: count(f[0]), CacheRead: count(cached), CacheWrite: count(d[1]), Output: count(f[1]), Reasoning: count(o[0])}
+	rest := prompt
+	for _, part := range []*int64{t.CacheRead, t.CacheWrite} {
+		if part != nil {
+			*part = min(*part, rest)
+			rest -= *part
+		}
+	}
+	if t.Input != nil {
+		*t.Input = rest
+	}
+	if t.Output != nil {
+		*t.Output = max(*t.Output, number(f[2])-prompt)
+	}
+	l.tokens = t
 }
 
 // Usage is what was counted so far, without a purpose and a model; ok is false
 // when the provider told nothing.
-func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.usage, l.counted }
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.counted }
+
+// Tokens is what the provider told so far.
+func (l *Live) Tokens() holdfast.Tokens { return l.tokens }
 
 // Failure is the error that the answer told of, in the provider's words; failed
 // is false when there was none.

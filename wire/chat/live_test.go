@@ -146,3 +146,41 @@ func TestLongArgumentsOfAWholeAnswer(t *testing.T) {
 	}
 	t.Error("the arguments were not kept")
 }
+
+// tokens lists what is known of input, cache read, cache write, output and
+// reasoning; - is what was not told.
+func tokens(t holdfast.Tokens) string {
+	var list []string
+	for _, n := range []*int64{t.Input, t.CacheRead, t.CacheWrite, t.Output, t.Reasoning} {
+		if n == nil {
+			list = append(list, "-")
+		} else {
+			list = append(list, strconv.FormatInt(*n, 10))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		name, frame, want string
+	}{
+		{"nothing was told", `{"choices":[]}`, "- - - - -"},
+		{"the cached part stands apart, reasoning is part of the output", `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":30}}}`, "40 60 - 50 30"},
+		{"a cache that gave nothing was told", `{"usage":{"prompt_tokens":9,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, "9 0 - 0 -"},
+		{"a server that knows no cache", `{"usage":{"prompt_tokens":9,"completion_tokens":3}}`, "9 - - 3 -"},
+		{"a server that counts the input alone", `{"usage":{"prompt_tokens":9,"total_tokens":9}}`, "9 - - - -"},
+		{"reasoning that is not in the output", `{"usage":{"prompt_tokens":100,"completion_tokens":5,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":30}}}`, "100 - - 35 30"},
+		{"inside a choice", `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":9,"completion_tokens":3}}]}`, "9 - - 3 -"},
+		{"in a member of the server's own", `{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"r","usage":{"prompt_tokens":9,"completion_tokens":3}}}`, "9 - - 3 -"},
+		{"what is no number was not told", `{"usage":{"prompt_tokens":"9","completion_tokens":null}}`, "- - - - -"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var l Live
+			l.Event(sse.Event{Data: []byte(tt.frame)}, func(holdfast.Delta) {})
+			if got := tokens(l.Tokens()); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

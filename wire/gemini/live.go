@@ -10,7 +10,7 @@ import (
 // they come, the usage, and why it failed. The zero value is ready. It is not for
 // concurrent use.
 type Live struct {
-	usage         holdfast.Usage
+	tokens        holdfast.Tokens
 	counted       bool
 	text, thought jsonscan.Joiner
 	blocked       bool
@@ -74,14 +74,27 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 	l.counted = true
 	var f [5]holdfast.Span
 	fields(in, usage, f[:], "promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+	count := func(i int) *int64 { return jsonscan.Amount(f[i].Of(in)) }
 	number := func(i int) int64 { return jsonscan.Number(f[i].Of(in)) }
-	read := min(number(1), number(0))
-	l.usage = holdfast.Usage{Input: number(0) - read + number(2), CacheRead: read, Output: number(3) + number(4)}
+	t := holdfast.Tokens{Input: count(0), CacheRead: count(1), Output: count(3), Reasoning: count(4)}
+	if t.CacheRead != nil {
+		*t.CacheRead = min(*t.CacheRead, number(0))
+	}
+	if t.Input != nil {
+		*t.Input += number(2) - min(number(1), number(0))
+	}
+	if t.Output != nil || t.Reasoning != nil {
+		t.Output = new(number(3) + number(4))
+	}
+	l.tokens = t
 }
 
 // Usage is what was counted so far, without a purpose and a model; ok is false
 // when the provider told nothing.
-func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.usage, l.counted }
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.counted }
+
+// Tokens is what the provider told so far.
+func (l *Live) Tokens() holdfast.Tokens { return l.tokens }
 
 // Failure is the error that the answer told of, in the provider's words; failed
 // is false when there was none.

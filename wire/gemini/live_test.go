@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,4 +121,41 @@ func TestLongArgumentsOfAWholeAnswer(t *testing.T) {
 		}
 	}
 	t.Error("the arguments were not kept")
+}
+
+// tokens lists what is known of input, cache read, cache write, output and
+// reasoning; - is what was not told.
+func tokens(t holdfast.Tokens) string {
+	var list []string
+	for _, n := range []*int64{t.Input, t.CacheRead, t.CacheWrite, t.Output, t.Reasoning} {
+		if n == nil {
+			list = append(list, "-")
+		} else {
+			list = append(list, strconv.FormatInt(*n, 10))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		name, usage, want string
+	}{
+		{"the cached part stands apart, thoughts are part of the output", `{"promptTokenCount":1000,"cachedContentTokenCount":900,"toolUsePromptTokenCount":7,"candidatesTokenCount":20,"thoughtsTokenCount":30}`, "107 900 - 50 30"},
+		{"without a cache and thoughts nothing is told of them", `{"promptTokenCount":9,"candidatesTokenCount":3}`, "9 - - 3 -"},
+		{"thoughts alone are output", `{"promptTokenCount":9,"thoughtsTokenCount":3}`, "9 - - 3 3"},
+		{"as a stream begins", `{"promptTokenCount":9}`, "9 - - - -"},
+		{"nothing was told", `{}`, "- - - - -"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var streamed, whole Live
+			streamed.Event(sse.Event{Data: []byte(`{"candidates":[],"usageMetadata":` + tt.usage + `}`)}, func(holdfast.Delta) {})
+			whole.Body([]byte(`[{"candidates":[]},{"usageMetadata":` + tt.usage + `}]`))
+			for _, l := range []*Live{&streamed, &whole} {
+				if got := tokens(l.Tokens()); got != tt.want {
+					t.Errorf("got %s, want %s", got, tt.want)
+				}
+			}
+		})
+	}
 }

@@ -10,7 +10,7 @@ import (
 // they come, the usage, and why it failed. The zero value is ready. It is not for
 // concurrent use.
 type Live struct {
-	usage         holdfast.Usage
+	tokens        holdfast.Tokens
 	counted       bool
 	text, thought jsonscan.Joiner
 	refused       bool
@@ -77,15 +77,24 @@ func (l *Live) count(usage []byte) {
 		return
 	}
 	l.counted = true
-	var f [3]holdfast.Span
-	_, _ = jsonscan.Fields(usage, 0, f[:], "input_tokens", "output_tokens", "input_tokens_details")
-	var d [1]holdfast.Span
+	var f [4]holdfast.Span
+	_, _ = jsonscan.Fields(usage, 0, f[:], "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
+	var d, o [1]holdfast.Span
 	if f[2].Present() {
 		_, _ = jsonscan.Fields(usage, f[2].Start, d[:], "cached_tokens")
 	}
-	input := jsonscan.Number(f[0].Of(usage))
-	read := min(jsonscan.Number(d[0].Of(usage)), input)
-	l.usage = holdfast.Usage{Input: input - read, CacheRead: read, Output: jsonscan.Number(f[1].Of(usage))}
+	if f[3].Present() {
+		_, _ = jsonscan.Fields(usage, f[3].Start, o[:], "reasoning_tokens")
+	}
+	count := func(s holdfast.Span) *int64 { return jsonscan.Amount(s.Of(usage)) }
+	t := holdfast.Tokens{Input: count(f[0]), CacheRead: count(d[0]), Output: count(f[1]), Reasoning: count(o[0])}
+	if t.CacheRead != nil {
+		*t.CacheRead = min(*t.CacheRead, jsonscan.Number(f[0].Of(usage)))
+	}
+	if t.Input != nil && t.CacheRead != nil {
+		*t.Input -= *t.CacheRead
+	}
+	l.tokens = t
 }
 
 func (l *Live) fail(object []byte) {
@@ -101,7 +110,10 @@ func (l *Live) fail(object []byte) {
 
 // Usage is what was counted so far, without a purpose and a model; ok is false
 // when the provider told nothing.
-func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.usage, l.counted }
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.counted }
+
+// Tokens is what the provider told so far.
+func (l *Live) Tokens() holdfast.Tokens { return l.tokens }
 
 // Failure is the error that the answer told of, in the provider's words; failed
 // is false when there was none.

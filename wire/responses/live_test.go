@@ -142,3 +142,39 @@ func TestLongArgumentsOfAWholeAnswer(t *testing.T) {
 	}
 	t.Error("the arguments were not kept")
 }
+
+// tokens lists what is known of input, cache read, cache write, output and
+// reasoning; - is what was not told.
+func tokens(t holdfast.Tokens) string {
+	var list []string
+	for _, n := range []*int64{t.Input, t.CacheRead, t.CacheWrite, t.Output, t.Reasoning} {
+		if n == nil {
+			list = append(list, "-")
+		} else {
+			list = append(list, strconv.FormatInt(*n, 10))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		name, usage, want string
+	}{
+		{"the cached part stands apart, reasoning is part of the output", `{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":30},"total_tokens":150}`, "40 60 - 50 30"},
+		{"what nothing was of was told", `{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0}}`, "9 0 - 0 0"},
+		{"a server that tells no details", `{"input_tokens":9,"output_tokens":3}`, "9 - - 3 -"},
+		{"nothing was told", `null`, "- - - - -"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var streamed, whole Live
+			streamed.Event(sse.Event{Data: []byte(`{"type":"response.completed","response":{"status":"completed","usage":` + tt.usage + `}}`)}, func(holdfast.Delta) {})
+			whole.Body([]byte(`{"status":"completed","usage":` + tt.usage + `}`))
+			for _, l := range []*Live{&streamed, &whole} {
+				if got := tokens(l.Tokens()); got != tt.want {
+					t.Errorf("got %s, want %s", got, tt.want)
+				}
+			}
+		})
+	}
+}
