@@ -14,8 +14,9 @@ import (
 )
 
 // Memory is a store that lasts as long as its process: a Writer, Reader, Keeper,
-// Sweeper, Conversations and Keys. It never forgets a removal. Find, FindBlock and List
-// read all that a principal has.
+// Sweeper, Conversations, Keys and Attempts. It never forgets a removal. Find,
+// FindBlock and List read all that a principal has, and what reads attempts all of
+// these.
 type Memory struct {
 	mu       sync.RWMutex
 	sessions map[holdfast.SessionID]*memorySession
@@ -30,6 +31,7 @@ type Memory struct {
 	recordings map[recordingKey]holdfast.ConversationID
 
 	credentials map[holdfast.KeyID]Key
+	attempts    map[holdfast.AttemptID]holdfast.Attempt
 }
 
 type sessionKey struct {
@@ -64,6 +66,7 @@ func NewMemory() *Memory {
 		recordings: map[recordingKey]holdfast.ConversationID{},
 
 		credentials: map[holdfast.KeyID]Key{},
+		attempts:    map[holdfast.AttemptID]holdfast.Attempt{},
 	}
 }
 

@@ -6,7 +6,8 @@
 // which a later history is recognised (digests only), every revision of a
 // capsule, epochs with the block that a sticky delivery repeats, boundaries. Of
 // the text of requests and answers a session holds only what a capsule does;
-// whole texts are in conversations, whose contract is Conversations.
+// whole texts are in conversations, whose contract is Conversations. What upstream
+// calls took is in records of their own, whose contract is Attempts.
 //
 // Laws of sessions, checked for every implementation by storetest:
 //   - A Batch is applied whole or not at all, in the order given.

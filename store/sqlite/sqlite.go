@@ -48,8 +48,8 @@ const busyTimeout = 5 * time.Second
 const readers = 4
 
 // Store is an open database: a store.Writer, Reader, Keeper, Sweeper,
-// Conversations and Keys with a Close, all by the shared SQL body. It is safe for
-// concurrent use.
+// Conversations, Keys and Attempts with a Close, all by the shared SQL body. It is
+// safe for concurrent use.
 type Store struct {
 	*sqlstore.Store
 	writer *sql.DB

@@ -50,3 +50,8 @@ func Overtaken(branch holdfast.BranchID, epoch int) error {
 	return holdfast.Errorf(holdfast.ErrConflict,
 		"branch %s is behind epoch %d already: load the session and go on from there", branch, epoch)
 }
+
+// NoUsageGroup refuses to group usage by what nothing is grouped by.
+func NoUsageGroup(by string) error {
+	return holdfast.Errorf(holdfast.ErrUsage, "usage is not grouped by %q: give one of the groups that are listed", by)
+}

@@ -8,6 +8,8 @@ const (
 	GetEnd         = getEnd
 	HeadByBranch   = headByBranch
 	ListHeads      = listHeads
+	SumCost        = sumCost
+	ExpireAttempts = expireAttempts
 )
 
 // EventsQuery is how Events reads a range.

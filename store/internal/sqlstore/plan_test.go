@@ -63,6 +63,16 @@ func TestLookupsStartFromTheIndexOfWhatIsLookedUp(t *testing.T) {
 			[]string{"SEARCH conversations USING INDEX conversations_used (principal=?)"},
 		},
 		{
+			"what a principal spent, whose rows are not even read", sqlstore.SumCost,
+			[]any{"p", 1},
+			[]string{"SEARCH attempts USING COVERING INDEX attempts_spent (principal=? AND began_at>?)"},
+		},
+		{
+			"usage records that expire", sqlstore.ExpireAttempts,
+			[]any{1},
+			[]string{"SEARCH attempts USING INDEX attempts_began (began_at<?)"},
+		},
+		{
 			"events, in their order", all, allArgs,
 			[]string{"SEARCH events USING INDEX sqlite_autoindex_events_1 (conversation_id=? AND seq>?)"},
 		},

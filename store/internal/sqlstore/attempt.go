@@ -1,0 +1,151 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+	"github.com/holdfast-dev/holdfast/store/internal/refuse"
+)
+
+const (
+	attemptColumns = `id, began_at, ended_at, principal, session_id, branch_id, boundary_id, conversation_id, job, parent, trace,
+		agent, role, upstream, model, protocol, input, cache_read, cache_write, output, reasoning,
+		input_price, cache_read_price, cache_write_price, output_price, cost, status, outcome`
+	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts WHERE principal = ? ORDER BY began_at DESC, id DESC LIMIT ?`
+	sumCost        = `SELECT CAST(COALESCE(sum(cost), 0) AS BIGINT) FROM attempts WHERE principal = ? AND began_at >= ?`
+	expireAttempts = `DELETE FROM attempts WHERE began_at < ?`
+
+	// A sum of what nobody told is NULL.
+	sumColumns = `CASE WHEN role = 'primary' THEN 0 ELSE 1 END, count(*),
+		count(CASE WHEN input IS NULL OR output IS NULL THEN 1 END),
+		count(CASE WHEN input IS NOT NULL AND output IS NOT NULL AND cost IS NULL THEN 1 END),
+		CAST(sum(input) AS BIGINT), CAST(sum(cache_read) AS BIGINT), CAST(sum(cache_write) AS BIGINT),
+		CAST(sum(output) AS BIGINT), CAST(sum(reasoning) AS BIGINT), CAST(sum(cost) AS BIGINT)`
+)
+
+// groupKeys are what attempts are grouped by. Days are counted since 1970, which
+// grows as their names do.
+var groupKeys = map[store.UsageGroup]string{
+	"":                ``,
+	store.ByPrincipal: `principal`,
+	store.ByModel:     `model`,
+	store.ByRole:      `role`,
+	store.BySession:   `session_id`,
+	store.ByDay:       `began_at / 86400000000`,
+	store.ByAgent:     `agent`,
+}
+
+// AddAttempts implements store.Attempts.
+func (s *Store) AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error {
+	err := s.write(ctx, func(t tx) error {
+		for _, a := range attempts {
+			var price [4]*int64
+			if p := a.Price; p != nil {
+				price = [4]*int64{&p.Input, &p.CacheRead, &p.CacheWrite, &p.Output}
+			}
+			_, err := t.exec(insertAttempt, a.ID, a.Began.UnixMicro(), a.Ended.UnixMicro(), a.Principal, a.Session, a.Branch, a.Boundary,
+				a.Conversation, a.Job, a.Parent, a.Trace, a.Agent, a.Role, a.Upstream, a.Model, a.Protocol,
+				a.Tokens.Input, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Tokens.Output, a.Tokens.Reasoning,
+				price[0], price[1], price[2], price[3], a.Cost, a.Status, a.Outcome)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s.explain("write usage records", err)
+}
+
+// Attempts implements store.Attempts.
+func (s *Store) Attempts(ctx context.Context, p holdfast.Principal, limit int) ([]holdfast.Attempt, error) {
+	var list []holdfast.Attempt
+	err := s.read(ctx, func(t tx) error {
+		return t.each(listAttempts, []any{p, max(limit, 0)}, func(rows *sql.Rows) error {
+			var a holdfast.Attempt
+			var price [4]*int64
+			err := rows.Scan(&a.ID, instant{&a.Began}, instant{&a.Ended}, &a.Principal, &a.Session, &a.Branch, &a.Boundary,
+				&a.Conversation, &a.Job, &a.Parent, &a.Trace, &a.Agent, &a.Role, &a.Upstream, &a.Model, &a.Protocol,
+				&a.Tokens.Input, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Tokens.Output, &a.Tokens.Reasoning,
+				&price[0], &price[1], &price[2], &price[3], &a.Cost, &a.Status, &a.Outcome)
+			if price[0] != nil && price[1] != nil && price[2] != nil && price[3] != nil {
+				a.Price = &holdfast.Price{Input: *price[0], CacheRead: *price[1], CacheWrite: *price[2], Output: *price[3]}
+			}
+			list = append(list, a)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.explain("list usage records", err)
+	}
+	return list, nil
+}
+
+// SumAttempts implements store.Attempts.
+func (s *Store) SumAttempts(ctx context.Context, q store.UsageQuery) ([]store.UsageSum, error) {
+	if _, known := groupKeys[q.By]; !known {
+		return nil, refuse.NoUsageGroup(string(q.By))
+	}
+	query, args := sumQuery(q)
+	var list []store.UsageSum
+	err := s.read(ctx, func(t tx) error {
+		return t.each(query, args, func(rows *sql.Rows) error {
+			var u store.UsageSum
+			var day int64
+			key := any(&u.Key)
+			if q.By == store.ByDay {
+				key = &day
+			}
+			err := rows.Scan(key, &u.Auxiliary, &u.Attempts, &u.Unknown, &u.Unpriced,
+				&u.Tokens.Input, &u.Tokens.CacheRead, &u.Tokens.CacheWrite, &u.Tokens.Output, &u.Tokens.Reasoning, &u.Cost)
+			if q.By == store.ByDay {
+				u.Key = time.Unix(day*24*60*60, 0).UTC().Format(time.DateOnly)
+			}
+			list = append(list, u)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.explain("sum usage records up", err)
+	}
+	return list, nil
+}
+
+// sumQuery is how SumAttempts reads.
+func sumQuery(q store.UsageQuery) (query string, args []any) {
+	key := groupKeys[q.By]
+	if key == "" {
+		key = `''`
+	}
+	query, args = `SELECT `+key+`, `+sumColumns+` FROM attempts WHERE began_at >= ?`, []any{q.Since.UnixMicro()}
+	if q.Principal != "" {
+		query += ` AND principal = ?`
+		args = append(args, q.Principal)
+	}
+	return query + ` GROUP BY 1, 2 ORDER BY 1, 2`, args
+}
+
+// Spent implements store.Attempts.
+func (s *Store) Spent(ctx context.Context, p holdfast.Principal, since time.Time) (cost int64, err error) {
+	err = s.read(ctx, func(t tx) error {
+		_, err := t.get(sumCost, []any{p, since.UnixMicro()}, &cost)
+		return err
+	})
+	return cost, s.explain("sum costs up", err)
+}
+
+// ExpireAttempts implements store.Attempts. The records hold no text, so nothing
+// is wiped.
+func (s *Store) ExpireAttempts(ctx context.Context, before time.Time) (int, error) {
+	var removed int64
+	err := s.write(ctx, func(t tx) error {
+		var err error
+		removed, err = t.exec(expireAttempts, before.UnixMicro())
+		return err
+	})
+	return int(removed), s.explain("remove expired usage records", err)
+}
