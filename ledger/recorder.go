@@ -1,0 +1,274 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// MaxModel bounds the name of a model in a record, in bytes: clients choose it.
+const MaxModel = 200
+
+// queueLength is how many records wait when all is well, maxWaiting how many at
+// most, of about 500 bytes each. A group is what one transaction writes; a record
+// lingers for others to share it.
+const (
+	queueLength = 4096
+	maxWaiting  = 64 << 10
+	groupSize   = 256
+	linger      = 200 * time.Millisecond
+	retryPause  = time.Second
+	sweepPause  = time.Hour
+)
+
+// Store is what the ledger needs of a store; see store.Attempts.
+type Store interface {
+	AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error
+	ExpireAttempts(ctx context.Context, t time.Time) (int, error)
+}
+
+// Config is what a Recorder goes by.
+type Config struct {
+	// Price finds what a model costs at an upstream; nil where it is not known. It
+	// is called by one goroutine, off the path of any request.
+	Price func(upstream, model string) *holdfast.Price
+	// TTL is how long a record is kept; 0: forever.
+	TTL time.Duration
+}
+
+// Recorder writes records. One goroutine owns the writing. Safe for concurrent
+// use.
+type Recorder struct {
+	st      Store
+	cfg     Config
+	log     *slog.Logger
+	metrics *Metrics
+	now     func() time.Time
+
+	mu      sync.Mutex
+	waiting []holdfast.Attempt
+	stopped bool
+	crowded bool // it was said
+	lost    int  // behind the end
+
+	wake, full chan struct{} // of capacity one: there is something, and a group of it
+	stop       chan struct{}
+	finished   chan struct{}
+	ctx        context.Context // ends when nobody waits any more
+	cancel     context.CancelFunc
+
+	// The owner's: a group that is not written yet.
+	group   []holdfast.Attempt
+	failing bool
+}
+
+// New starts a recorder. Stop must be called to write what waits and end it.
+func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Time) *Recorder {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Recorder{
+		st: st, cfg: cfg, log: log, metrics: m, now: now,
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		stop: make(chan struct{}), finished: make(chan struct{}), ctx: ctx, cancel: cancel,
+	}
+	go r.run()
+	return r
+}
+
+// Record takes the record of an attempt that has ended. Its cost, and where it has
+// none its price, are for the recorder to find. Behind Stop it is lost, and
+// counted.
+func (r *Recorder) Record(a holdfast.Attempt) {
+	r.mu.Lock()
+	n := len(r.waiting)
+	lost := r.stopped || n >= maxWaiting
+	if !lost {
+		r.waiting = append(r.waiting, a)
+	}
+	said := r.crowded
+	r.crowded = r.crowded || n >= queueLength
+	r.mu.Unlock()
+	switch {
+	case lost:
+		r.metrics.dropped.Inc()
+	case n >= queueLength:
+		r.metrics.late.Inc()
+	case n == 0:
+		signal(r.wake)
+	case n == groupSize-1:
+		signal(r.full)
+	}
+	if n >= queueLength && !said {
+		r.log.Warn("usage records wait for the store, more than usual; they are kept", "waiting", n)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (r *Recorder) run() {
+	defer r.end()
+	sweep := time.NewTicker(sweepPause)
+	defer sweep.Stop()
+	r.expire()
+	for {
+		select {
+		case <-r.stop:
+			r.flush(1)
+			return
+		case <-sweep.C:
+			r.expire()
+		case <-r.wake:
+			if r.rest(linger, r.full) {
+				r.flush(groupSize)
+			}
+		}
+	}
+}
+
+// end counts what is lost.
+func (r *Recorder) end() {
+	r.mu.Lock()
+	r.lost = len(r.group) + len(r.waiting)
+	r.group, r.waiting = nil, nil
+	r.mu.Unlock()
+	r.metrics.dropped.Add(float64(r.lost))
+	close(r.finished)
+}
+
+// rest waits, less where early is signalled; ok is false when the recorder was
+// stopped.
+func (r *Recorder) rest(d time.Duration, early <-chan struct{}) (ok bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-early:
+	case <-r.stop:
+		return false
+	}
+	return true
+}
+
+// flush writes a group, and further ones while at least so many records wait. A
+// group that the store refuses is tried again until the recorder was stopped, then
+// once more.
+func (r *Recorder) flush(least int) {
+	stopping := false
+	for n := 1; r.take(n); {
+		err := r.st.AddAttempts(r.ctx, r.group)
+		r.note(err)
+		switch {
+		case err == nil:
+			r.group, n = r.group[:0], least
+		case stopping:
+			return
+		default:
+			stopping = !r.rest(retryPause, nil)
+		}
+	}
+}
+
+// take fills the group when so many records wait; ok is false when there is none.
+// Fewer wait for others to come.
+func (r *Recorder) take(least int) (ok bool) {
+	if len(r.group) > 0 {
+		return true
+	}
+	r.mu.Lock()
+	n := min(len(r.waiting), groupSize)
+	if n < least {
+		if n > 0 {
+			signal(r.wake)
+		}
+		n = 0
+	}
+	r.group = append(r.group, r.waiting[:n]...)
+	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
+		r.waiting, r.crowded = nil, false
+	}
+	r.mu.Unlock()
+	for i := range r.group {
+		r.settle(&r.group[i])
+	}
+	return n > 0
+}
+
+// settle completes a record: what it cost goes with it from here on.
+func (r *Recorder) settle(a *holdfast.Attempt) {
+	if len(a.Model) > MaxModel {
+		a.Model = strings.ToValidUTF8(a.Model[:MaxModel], "")
+	}
+	role := string(a.Role)
+	r.metrics.attempts.WithLabelValues(string(a.Outcome), string(a.Protocol), role).Inc()
+	if a.Tokens.Input == nil && a.Tokens.Output == nil {
+		return
+	}
+	if a.Price == nil {
+		a.Price = r.cfg.Price(a.Upstream, a.Model)
+	}
+	if a.Price != nil {
+		a.Cost = new(a.Price.Cost(a.Tokens.Usage()))
+		r.metrics.cost.WithLabelValues(role).Add(float64(*a.Cost))
+	}
+}
+
+// note counts what the store refused, and says once that it does and once that it
+// no longer does.
+func (r *Recorder) note(err error) {
+	if err != nil {
+		r.metrics.failures.Inc()
+	}
+	switch {
+	case err != nil && !r.failing:
+		r.failing = true
+		r.log.Error("usage is not written, records wait and traffic goes on", "code", holdfast.CodeOf(err), "error", err.Error())
+	case err == nil && r.failing:
+		r.failing = false
+		r.log.Info("usage is written again")
+	}
+}
+
+// expire removes records that are kept no longer. What the store refuses is tried
+// again at the next sweep.
+func (r *Recorder) expire() {
+	if r.cfg.TTL <= 0 {
+		return
+	}
+	n, err := r.st.ExpireAttempts(r.ctx, r.now().Add(-r.cfg.TTL))
+	switch {
+	case err != nil:
+		r.log.Warn("old usage records are not removed yet", "code", holdfast.CodeOf(err))
+	case n > 0:
+		r.log.Info("usage records expired", "count", n)
+	}
+}
+
+// Stop writes what waits and ends the recorder. It is idempotent and waits at most
+// until ctx ends. The error has the code unavailable and says how many records were
+// lost.
+func (r *Recorder) Stop(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.stopped {
+		r.stopped = true
+		close(r.stop)
+	}
+	r.mu.Unlock()
+	defer r.cancel()
+	select {
+	case <-r.finished:
+	case <-ctx.Done():
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the last usage records were not written in time: %w", ctx.Err())
+	}
+	if r.lost > 0 {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "%d usage records could not be written and are lost; look after the database in the data directory", r.lost)
+	}
+	return nil
+}
