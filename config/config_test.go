@@ -50,6 +50,9 @@ user_words = true
 [transcripts]
 enabled = true
 
+[usage]
+ttl = "100h"
+
 [conversation.compaction]
 estimator = "tokenizer"
 
@@ -160,6 +163,7 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
 		},
 		Transcripts: Transcripts{Enabled: true},
+		Usage:       Usage{TTL: 100 * time.Hour},
 		Compaction: Compaction{
 			Rules: []Rule{
 				{KeepFirst: Bound{Kind: BoundTurns}, KeepLast: Bound{Kind: BoundAge, Age: 5 * time.Hour}, Reasoning: StripReasoning, ToolCalls: KeepTools},
@@ -232,6 +236,7 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 			Enabled: true, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
 			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
+		Usage:      Usage{TTL: 365 * 24 * time.Hour},
 		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, Granularity: GranularityTurn, MinGain: 0.02, Rule: auto}},
 		Query:      Query{MaxCalls: 50, Titles: true, ToolTimeout: 60 * time.Second, MaxResult: 30_000},
 		Tools:      Tools{Allow: []string{"fs_*", "update_plan"}, Files: true},
@@ -359,7 +364,7 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 		"limits.body = \"64KiB\"", "limits.body = \"2GiB\"\nlimits.in_flight = \"2GiB\"", "limits.in_flight = \"64GiB\"",
 		"compaction_continuity.max_capsule_tokens = 200", "compaction_continuity.max_capsule_tokens = 20000",
 		"compaction_continuity.ttl = \"1h\"", "compaction_continuity.ttl = \"87600h\"",
-		"compaction_continuity.enabled = false",
+		"compaction_continuity.enabled = false", "usage.ttl = \"1h\"", "usage.ttl = \"87600h\"",
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",
 		"conversation.compaction.auto.rule.keep_last_tokens = 0", "conversation.compaction.auto.rule.keep_last_tokens = 100000000",

@@ -44,6 +44,7 @@ type Config struct {
 	Limits      Limits
 	Continuity  Continuity
 	Transcripts Transcripts
+	Usage       Usage
 	Compaction  Compaction
 	Query       Query
 	Tools       Tools
@@ -113,6 +114,12 @@ type Transcripts struct {
 	Enabled bool
 }
 
+// Usage is the section usage.
+type Usage struct {
+	// TTL is how long the record of a call is kept, 1 hour to 10 years.
+	TTL time.Duration
+}
+
 // Default is what is built in: the four public providers, no transcripts.
 func Default() Config {
 	return Config{
@@ -131,6 +138,7 @@ func Default() Config {
 			Fork:             ForkCopy,
 			Preserve:         Preserve{Plan: true, UserDecisions: true, UserWords: true},
 		},
+		Usage: Usage{TTL: 8760 * time.Hour},
 		Compaction: Compaction{
 			Rules:     []Rule{mechanical()},
 			Estimator: EstimateCalibrated,

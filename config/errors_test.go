@@ -129,6 +129,9 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 		{"a duration without a unit", "compaction_continuity.ttl = \"720\"\n", "f.toml:1: compaction_continuity.ttl must be a text such as \"720h\" or \"90m\""},
 		{"a duration that is too short", "compaction_continuity.ttl = \"59m\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\""},
 		{"a duration that is too long", "compaction_continuity.ttl = \"87601h\"\n", "f.toml:1: compaction_continuity.ttl must be from \"1h\" to \"87600h\""},
+		{"a record of usage that is kept too short", "[usage]\nttl = \"59m59s\"\n", "f.toml:2: usage.ttl must be from \"1h\" to \"87600h\""},
+		{"a record of usage that is kept too long", "usage.ttl = \"87601h\"\n", "f.toml:1: usage.ttl must be from \"1h\" to \"87600h\""},
+		{"a record of usage that is kept for a number", "usage.ttl = \"1 year\"\n", "f.toml:1: usage.ttl must be a text such as \"8760h\" or \"90m\""},
 		{"an unknown fork mode", "compaction_continuity.fork = \"share\"\n", "f.toml:1: compaction_continuity.fork must be \"copy\" or \"empty\""},
 		{
 			"a capsule setting while off", "[compaction_continuity]\nenabled = false\nfork = \"copy\"\n",

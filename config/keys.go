@@ -102,7 +102,7 @@ func choice[T ~string](values ...T) kind {
 // decide what is run, what is spent and where data goes. Of the tools also what is
 // denied is guarded: a list takes the place of the one before, so that it could
 // allow again what the user's own file denies.
-var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "extractor", "policies", "budgets", "transcripts", "principals"}
+var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "extractor", "policies", "budgets", "transcripts", "usage", "principals"}
 
 // isGuarded takes the name of a key in keys.
 func isGuarded(name string) bool {
@@ -134,6 +134,8 @@ var allKeys = slices.Concat(
 		{name: "compaction_continuity.preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
 		{name: "transcripts", kind: table, about: "Recording of proxied sessions."},
 		{name: "transcripts.enabled", kind: boolean, about: "Keep what passes through the proxy, as conversations."},
+		{name: "usage", kind: table, about: "Records of what calls of models took."},
+		{name: "usage.ttl", kind: duration(`"8760h" or "90m"`), about: "How long a record is kept after its call, 1h to 87600h."},
 		{name: "conversation", kind: table, about: "Conversations of Holdfast itself."},
 		{name: compactionKey, kind: table, about: "How conversations are compacted. Nothing is deleted: a compaction changes what the model is sent."},
 		{name: compactionKey + ".estimator", kind: choice(EstimateCalibrated, EstimateChars, EstimateTokenizer), about: "How tokens are estimated: by characters and what the provider last counted, by characters alone, or by a tokenizer."},

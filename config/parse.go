@@ -44,6 +44,9 @@ type file struct {
 	Transcripts struct {
 		Enabled *bool `toml:"enabled"`
 	} `toml:"transcripts"`
+	Usage struct {
+		TTL *string `toml:"ttl"`
+	} `toml:"usage"`
 	Conversation struct {
 		Compaction struct {
 			Estimator *string    `toml:"estimator"`

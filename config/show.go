@@ -61,6 +61,7 @@ func tree(c Config) *node {
 		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
 		continuityTree(c.Continuity),
 		transcripts,
+		section("usage", leaf("ttl", durationText(c.Usage.TTL))),
 		section("conversation", compactionTree(c.Compaction)),
 		queryTree(c.Query),
 		toolsTree(c.Tools),

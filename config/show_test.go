@@ -34,6 +34,9 @@ in_flight = "512MiB"  # built-in
 [compaction_continuity]
 enabled = false  # --set compaction_continuity.enabled
 
+[usage]
+ttl = "8760h"  # built-in
+
 [conversation.compaction]
 estimator = "calibrated"  # built-in
 

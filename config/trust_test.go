@@ -145,6 +145,7 @@ func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
 	w := newWorld(t)
 	for text, want := range map[string]string{
 		"limits.body = 100_001\n":                                 "",
+		"usage.ttl = \"1h\"\nlimits.body = 100_001\n":             "[usage]\nttl = \"1h\"\n",
 		"transcripts = {enabled = true}\nlimits.body = 100_001\n": "[transcripts]\nenabled = true\n",
 		"[tools]\n[mcp.a]\n[models.m]\ncontext_window = 5\n":      "",
 		"tools.deny = []\n":                                       "[tools]\ndeny = []\n",

@@ -39,7 +39,10 @@ func (r *reader) config(f file) (Config, error) {
 // guarded are the values of the tables that have guarded keys.
 func (r *reader) guarded(f file, c *Config) error {
 	set(&c.Transcripts.Enabled, f.Transcripts.Enabled)
-	var err error
+	err := r.duration("usage.ttl", f.Usage.TTL, &c.Usage.TTL, time.Hour, 87600*time.Hour)
+	if err != nil {
+		return err
+	}
 	if len(f.Upstream) > 0 {
 		if c.Upstreams, err = r.upstreams(f); err != nil {
 			return err

@@ -55,11 +55,18 @@ type Attempt struct {
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
+	session  holdfast.SessionID
+	branch   holdfast.BranchID
 	settled  bool
 }
 
 // Linked reports whether the answer matters: it is harvested, or a boundary.
 func (a *Attempt) Linked() bool { return a.b != nil }
+
+// Place names what the call belongs to; "" where it belongs to none.
+func (a *Attempt) Place() (holdfast.SessionID, holdfast.BranchID, holdfast.BoundaryID) {
+	return a.session, a.branch, a.bound.ID
+}
 
 // Begin links a request and harvests its history. It returns an attempt that
 // only passes when the request is a side call, has no identity, or the store
@@ -119,6 +126,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		return a
 	}
 	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
+	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
 	e.content.learn(s.key, h)
 	p := e.passage(a, l, codec, in, h)

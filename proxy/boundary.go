@@ -57,6 +57,7 @@ func (x *exchange) patchStream(resp *http.Response) {
 
 // event takes the next frame of the upstream.
 func (b *boundary) event(e sse.Event) {
+	b.x.meter.event(e)
 	if b.verbatim {
 		b.x.write(e.Raw)
 		return
@@ -159,6 +160,7 @@ func (b *boundary) emitted(f func(emit func([]byte))) (out []byte, n int, ok boo
 // patchWhole relays the answer to a compaction request that comes in one piece.
 func (x *exchange) patchWhole(resp *http.Response) {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxRead+1))
+	x.meter.piece(raw)
 	length := -1
 	if err == nil && len(raw) <= maxRead {
 		raw = x.patched(raw)

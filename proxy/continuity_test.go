@@ -27,6 +27,7 @@ import (
 
 // gateway is a whole Holdfast in this process, in front of one base URL.
 type gateway struct {
+	ledger  journal
 	t       *testing.T
 	store   *store.Memory
 	cfg     engine.Config
@@ -83,7 +84,7 @@ func (g *gateway) start() {
 		g.engine = engine.New(g.store, g.cfg, log, engine.NewMetrics(reg), time.Now)
 		c = g.engine
 	}
-	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, upstream.New(ups), g.client, nil, c, log, reg)
+	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, upstream.New(ups), g.client, nil, c, &g.ledger, log, reg)
 	g.mu.Lock()
 	g.handler = h
 	g.mu.Unlock()
@@ -370,7 +371,19 @@ func TestCriterion10And23WhatIsStoredIsNoTranscriptAndBounded(t *testing.T) {
 					t.Errorf("revision %d has %d bytes", r.N, len(r.Capsule))
 				}
 			}
+			called := map[holdfast.BoundaryID]int{}
+			for _, a := range g.ledger.all() {
+				if a.Session == st.ID && a.Branch == b.ID && a.Agent == st.Agent {
+					called[a.Boundary]++
+				}
+			}
+			if len(called) != len(b.Boundaries)+1 || called[""] == 0 {
+				t.Errorf("the recorded calls are of the boundaries %v, want some of none and those of %v", called, b.Boundaries)
+			}
 			for i, bd := range b.Boundaries {
+				if called[bd.ID] == 0 {
+					t.Errorf("no call of boundary %d is recorded", i)
+				}
 				if bd.Status != store.BoundaryCommitted {
 					t.Errorf("boundary %d is %s", i, bd.Status)
 				}

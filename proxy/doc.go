@@ -23,6 +23,10 @@
 //     then takes another connection.)
 //   - Whatever fails inside (an unreadable body, a panic) leaves the traffic as
 //     it was; it is counted and logged without content.
+//   - Each call of a model that was sent is recorded in the ledger, however it
+//     ended. What it took is read from the copy of the answer, and of an answer in
+//     one piece no more is held for it than the members that tell it; what cannot
+//     be read is unknown.
 //   - Only loopback, unless Config.Remote: a request whose Host names another
 //     machine is refused, so that no web page reaches the proxy under a name of its
 //     own.

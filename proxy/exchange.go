@@ -23,9 +23,12 @@ type exchange struct {
 	body    *body
 	form    format
 	attempt *engine.Attempt
-	plain   *plainBody // nil until the body was decoded
-	model   string     // that the request names; "" until it was read
-	altered []byte     // the body that goes upstream, when it is not the client's own
+	plain   *plainBody        // nil until the body was decoded
+	model   string            // that the request names; "" until it was read
+	altered []byte            // the body that goes upstream, when it is not the client's own
+	record  *holdfast.Attempt // of the call that is under way; nil: none is
+	meter   *meter            // of its answer; nil: nothing is read
+	left    holdfast.Outcome  // why the exchange was broken off; "": it was not
 }
 
 // plainBody is a body without its coding.
@@ -45,6 +48,7 @@ func (x *exchange) run() {
 	}
 	defer release()
 	defer x.finish(holdfast.Answer{}) // after a panic of the server, too
+	defer x.endRecord()
 	x.read()
 	if err := x.choose(); err != nil {
 		x.p.refuse(x.w, x.rt.protocol, err)
@@ -241,7 +245,12 @@ func (x *exchange) send(raw []byte) (*http.Response, error) {
 		out.Header.Set("Accept-Encoding", "identity") // the answer is read and patched
 	}
 	x.rt.up.Authorize(out)
-	return x.p.transport.RoundTrip(out.WithContext(x.r.Context()))
+	x.beginRecord()
+	resp, err := x.p.transport.RoundTrip(out.WithContext(x.r.Context()))
+	if err == nil && x.record != nil {
+		x.record.Status = resp.StatusCode
+	}
+	return resp, err
 }
 
 // unreachable answers for an upstream that gave no answer.

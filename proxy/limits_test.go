@@ -365,6 +365,15 @@ func TestAnAlteredRequestThatIsRefusedIsSentOnceMoreAsItCame(t *testing.T) {
 			if restored := s.metric("holdfast_restored_total"); restored != float64(c.calls-1) {
 				t.Errorf("%v restored, want %d", restored, c.calls-1)
 			}
+			records := s.recorded(1 + c.calls)[1:] // the stage was set by a call
+			for i, status := range []int{c.status, c.second}[:c.calls] {
+				if records[i].Status != status || records[i].Session == "" || records[i].Session != records[0].Session {
+					t.Errorf("record %d: status %d of session %q, want %d of the same one", i, records[i].Status, records[i].Session, status)
+				}
+			}
+			if c.calls == 2 && (records[0].Parent != "" || records[1].Parent != records[0].ID) {
+				t.Errorf("the second call's parent is %q, want %q", records[1].Parent, records[0].ID)
+			}
 		})
 	}
 }

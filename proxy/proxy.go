@@ -42,6 +42,7 @@ type Proxy struct {
 	transport http.RoundTripper
 	auth      Authenticator // nil: everybody is Local
 	engine    Coordinator   // nil: continuity is off, everything passes
+	ledger    Ledger        // nil: nothing is recorded
 	log       *slog.Logger
 	metrics   *metrics
 	scrape    http.Handler
@@ -49,9 +50,9 @@ type Proxy struct {
 }
 
 // New makes a proxy. With a nil engine it forwards and nothing else; with a nil
-// authenticator it asks for no keys.
-func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, auth Authenticator, eng Coordinator, log *slog.Logger, reg *prometheus.Registry) *Proxy {
-	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, auth: auth, engine: eng, log: log}
+// authenticator it asks for no keys, with a nil ledger no call is recorded.
+func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, auth Authenticator, eng Coordinator, led Ledger, log *slog.Logger, reg *prometheus.Registry) *Proxy {
+	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, auth: auth, engine: eng, ledger: led, log: log}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	return p

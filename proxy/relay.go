@@ -29,9 +29,14 @@ func (x *exchange) relay(resp *http.Response) {
 		x.p.metrics.unread.WithLabelValues("answer_coding").Inc()
 		read = false
 	}
+	x.meter = x.newMeter(resp)
 	switch {
-	case !read:
+	case !read && (x.meter == nil || !known):
 		x.pass(resp, isStream, nil)
+	case !read && plain:
+		x.copied(resp, isStream, nil, x.meter.sink(isStream))
+	case !read:
+		x.copied(resp, isStream, &c, x.meter.sink(isStream))
 	case a.Boundary && isStream:
 		x.patchStream(resp)
 	case a.Boundary:
@@ -120,6 +125,10 @@ func (x *exchange) flush() {
 
 // broken ends the exchange: the client sees a break, the engine a failed answer.
 func (x *exchange) broken(outcome string) {
+	x.left = holdfast.OutcomeBroken
+	if outcome == "client_left" {
+		x.left = holdfast.OutcomeCancelled
+	}
 	x.count(outcome)
 	x.finish(holdfast.Answer{})
 	panic(http.ErrAbortHandler)
@@ -132,27 +141,33 @@ func (x *exchange) tee(resp *http.Response, isStream bool, c *coding) {
 	if isStream {
 		sink, answer = x.readStream()
 	}
-	healthy := true
+	ans := holdfast.Answer{}
+	if x.copied(resp, isStream, c, sink) {
+		x.p.guarded("tee", func() { ans = answer() })
+	}
+	x.finish(ans)
+}
+
+// copied relays an answer and hands a copy of it to sink, decoded when it has a
+// coding. healthy is false when not all of it could be read.
+func (x *exchange) copied(resp *http.Response, isStream bool, c *coding, sink func([]byte)) (healthy bool) {
+	healthy = true
 	guard := func(f func()) bool { return x.p.guarded("tee", f) }
 	if c == nil {
 		x.pass(resp, isStream, func(b []byte) {
 			healthy = healthy && guard(func() { sink(b) })
 		})
-	} else {
-		p := newPour(*c, x.p.cfg.MaxBody, sink, guard, func() {
-			healthy = false
-			x.p.metrics.unread.WithLabelValues("answer_broken").Inc()
-		})
-		func() {
-			defer p.Close()
-			x.pass(resp, isStream, p.Write)
-		}()
+		return healthy
 	}
-	ans := holdfast.Answer{}
-	if healthy {
-		guard(func() { ans = answer() })
-	}
-	x.finish(ans)
+	p := newPour(*c, x.p.cfg.MaxBody, sink, guard, func() {
+		healthy = false
+		x.p.metrics.unread.WithLabelValues("answer_broken").Inc()
+	})
+	func() {
+		defer p.Close()
+		x.pass(resp, isStream, p.Write)
+	}()
+	return healthy
 }
 
 // readStream reads a streaming answer piece by piece.
@@ -167,7 +182,10 @@ func (x *exchange) readStream() (sink func([]byte), answer func() holdfast.Answe
 	var frames sse.Reader
 	relayed := false
 	return func(b []byte) {
-		frames.Feed(b, st.Event)
+		frames.Feed(b, func(e sse.Event) {
+			st.Event(e)
+			x.meter.event(e)
+		})
 		if !relayed && st.Terminal() {
 			relayed = true
 			a.Relayed()
@@ -184,6 +202,7 @@ func (x *exchange) readWhole() (sink func([]byte), answer func() holdfast.Answer
 			if len(whole) == 0 {
 				a.Relayed()
 			}
+			x.meter.piece(b)
 			if len(whole)+len(b) <= maxRead {
 				whole = append(whole, b...)
 			}

@@ -42,6 +42,7 @@ type stage struct {
 	client   *http.Client
 	reg      *prometheus.Registry
 	log      *syncBuffer
+	ledger   journal
 
 	mu    sync.Mutex
 	calls []call
@@ -145,7 +146,7 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	if set.transport == nil {
 		set.transport = transport
 	}
-	s.handler = proxy.New(set.limits, upstream.New(set.upstreams(base)), set.transport, set.auth, coordinator, log, s.reg)
+	s.handler = proxy.New(set.limits, upstream.New(set.upstreams(base)), set.transport, set.auth, coordinator, &s.ledger, log, s.reg)
 	s.proxy = httptest.NewServer(s.handler)
 	t.Cleanup(func() {
 		s.eventually("no byte in flight and no open stream", func() bool {

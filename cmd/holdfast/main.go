@@ -88,6 +88,7 @@ type database interface {
 	store.Keeper
 	store.Conversations
 	store.Keys
+	store.Attempts
 }
 
 // openStore opens the database at path. One that does not exist yet is shown

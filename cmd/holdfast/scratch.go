@@ -67,7 +67,7 @@ func (p *scratchProxy) Next(ctx context.Context) (survival.Proxy, error) {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
-	stack, err := newStack(n.cfg, n.link, access{}, log, n.now, engine.Ablation{
+	stack, err := newStack(n.cfg, n.link, nil, access{}, log, n.now, engine.Ablation{
 		Grounding:    p.without == survival.NoGrounding,
 		Supersession: p.without == survival.NoSupersession,
 		Barrier:      p.without == survival.NoBarrier,

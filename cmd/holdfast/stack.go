@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/config"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/ledger"
 	"github.com/holdfast-dev/holdfast/proxy"
 	"github.com/holdfast-dev/holdfast/redact"
 	"github.com/holdfast-dev/holdfast/upstream"
@@ -21,7 +23,8 @@ import (
 type stack struct {
 	handler   http.Handler
 	transport *http.Transport
-	engine    *engine.Engine // nil where continuity is off
+	engine    *engine.Engine   // nil where continuity is off
+	ledger    *ledger.Recorder // nil where no calls are recorded
 }
 
 // access is who may ask: what the proxy authenticates by, and whether machines
@@ -31,9 +34,9 @@ type access struct {
 	remote bool
 }
 
-// newStack puts the rooms together. The store stays the caller's to close. What
-// is taken away is for measurements.
-func newStack(cfg config.Config, st engine.Store, may access, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
+// newStack puts the rooms together. The stores stay the caller's to close; without
+// books no calls are recorded. What is taken away is for measurements.
+func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
 	ups, err := upstreams(cfg.Upstreams)
 	if err != nil {
 		return nil, err
@@ -61,23 +64,31 @@ func newStack(cfg config.Config, st engine.Store, may access, log *slog.Logger, 
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
 	}
+	var led proxy.Ledger
+	if books != nil {
+		s.ledger = newRecorder(cfg, books, log, reg, now)
+		led = s.ledger
+	}
 	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}
-	s.handler = proxy.New(limits, ups, s.transport, may.auth, coordinator, log, reg)
+	s.handler = proxy.New(limits, ups, s.transport, may.auth, coordinator, led, log, reg)
 	return s, nil
 }
 
 // close writes what is queued; no call may be under way.
 func (s *stack) close() error {
 	s.transport.CloseIdleConnections()
-	if s.engine == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	if err := s.engine.Close(ctx); err != nil {
-		return holdfast.Errorf(holdfast.ErrUnavailable, "not all of the latest plan changes could be written: %w", err)
+	var unkept, unwritten error
+	if s.ledger != nil {
+		unkept = s.ledger.Stop(ctx)
 	}
-	return nil
+	if s.engine != nil {
+		if err := s.engine.Close(ctx); err != nil {
+			unwritten = holdfast.Errorf(holdfast.ErrUnavailable, "not all of the latest plan changes could be written: %w", err)
+		}
+	}
+	return errors.Join(unwritten, unkept)
 }
 
 // upstreams makes the routing set and reads the credentials.
