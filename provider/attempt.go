@@ -39,27 +39,30 @@ func (c *Client) request(ctx context.Context, method string, to *url.URL, body [
 	return req, nil
 }
 
-// attempt sends the call once. The answer is what came of it, also when it failed.
-func (c *Client) attempt(ctx context.Context, call holdfast.Call, body []byte, emit func(holdfast.Delta)) (Answer, *failure) {
+// attempt sends the call once. The answer is what came of it, also when it failed;
+// the status is 0 where none came.
+func (c *Client) attempt(ctx context.Context, call holdfast.Call, body []byte, emit func(holdfast.Delta)) (a Answer, status int, failed *failure) {
 	req, err := c.request(ctx, http.MethodPost, c.up.URL(c.protocol.path(call.Model)), body)
 	if err != nil {
-		return Answer{}, &failure{err: holdfast.Errorf(holdfast.ErrInternal, "The call to the upstream %q could not be made: %w.", c.up.Name, err)}
+		return Answer{}, 0, &failure{err: holdfast.Errorf(holdfast.ErrInternal, "The call to the upstream %q could not be made: %w.", c.up.Name, err)}
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return Answer{}, c.unreachable(err)
+		return Answer{}, 0, c.unreachable(err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // what came will do
-		return Answer{}, c.declined(res, text)
+		return Answer{}, res.StatusCode, c.declined(res, text)
 	}
 	// Some servers do not stream, whatever they are asked for.
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
-		return c.whole(res.Body)
+		a, failed = c.whole(res.Body)
+		return a, res.StatusCode, failed
 	}
-	return c.streamed(res.Body, emit)
+	a, failed = c.streamed(res.Body, emit)
+	return a, res.StatusCode, failed
 }
 
 // streamed reads an answer that is streamed.
@@ -113,7 +116,7 @@ func (c *Client) whole(body io.Reader) (Answer, *failure) {
 
 func (c *Client) answer(read holdfast.Answer, l live) Answer {
 	usage, _ := l.Usage()
-	return Answer{ID: read.ID, Events: read.Events, Usage: usage, Stop: read.Stop, Finish: l.Finish(read)}
+	return Answer{ID: read.ID, Events: read.Events, Usage: usage, Tokens: l.Tokens(), Stop: read.Stop, Finish: l.Finish(read)}
 }
 
 // judge says whether an answer failed that was read until end.

@@ -202,7 +202,8 @@ func TestAServerThatDoesNotStream(t *testing.T) {
 		got, err := s.client(t, serve(t, answer(200, bodies[i])), Config{}).Call(t.Context(), holdfast.Call{Model: "m", Events: ask("look")}, nil)
 		want := Answer{
 			ID: "a", Events: []holdfast.Event{holdfast.AssistantMessage{Text: "fine"}}, Stop: got.Stop, Finish: holdfast.FinishStop,
-			Usage: holdfast.Usage{Model: "m", Input: 3, Output: 4},
+			Usage:  holdfast.Usage{Model: "m", Input: 3, Output: 4},
+			Tokens: holdfast.Tokens{Input: new(int64(3)), Output: new(int64(4))},
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %s%v", s.protocol, diff, err)

@@ -27,6 +27,10 @@ type Config struct {
 	// Retrying is told of each attempt that failed and is followed by another
 	// one after the pause; nil: nobody is.
 	Retrying func(err error, pause time.Duration)
+	// Ended is told of each attempt that was sent, once it has ended, before another
+	// one is made; nil: nobody is. The record has what an attempt itself knows: times,
+	// upstream, model, protocol, tokens, status and outcome.
+	Ended func(holdfast.Attempt)
 }
 
 // Client calls the models of one upstream. It is safe for concurrent use.
@@ -65,6 +69,8 @@ type Answer struct {
 	// Usage has the model and, where a price is known, the cost; its purpose is
 	// for the caller to say. It is zero when the provider told none.
 	Usage holdfast.Usage
+	// Tokens are the same counts as the provider told them.
+	Tokens holdfast.Tokens
 	// Stop is the provider's stop reason, as sent.
 	Stop   string
 	Finish holdfast.FinishReason
@@ -108,7 +114,14 @@ func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfas
 		return Answer{}, err
 	}
 	for attempt := 1; ; attempt++ {
-		answer, failed := c.attempt(ctx, call, body, emit)
+		began := time.Now()
+		answer, status, failed := c.attempt(ctx, call, body, emit)
+		if c.cfg.Ended != nil {
+			c.cfg.Ended(holdfast.Attempt{
+				Began: began, Ended: time.Now(), Upstream: c.up.Name, Model: call.Model, Protocol: c.up.Protocol,
+				Tokens: answer.Tokens, Status: status, Outcome: outcome(ctx, failed),
+			})
+		}
 		if failed == nil {
 			return c.settle(call, answer), nil
 		}
@@ -130,6 +143,19 @@ func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfas
 			return Answer{}, holdfast.Errorf(holdfast.ErrUnavailable, "The call to the upstream %q was given up: %w.", c.up.Name, ctx.Err())
 		}
 	}
+}
+
+// outcome is how an attempt ended.
+func outcome(ctx context.Context, failed *failure) holdfast.Outcome {
+	switch {
+	case failed == nil:
+		return holdfast.OutcomeOK
+	case ctx.Err() != nil:
+		return holdfast.OutcomeCancelled
+	case failed.cut:
+		return holdfast.OutcomeBroken
+	}
+	return holdfast.OutcomeError
 }
 
 // pause is how long to wait before the next attempt; again is false when there is

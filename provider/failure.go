@@ -18,6 +18,7 @@ type failure struct {
 	again bool          // another attempt may do better
 	after time.Duration // the pause that the server asks for; 0: none
 	model bool          // the server does not know the model
+	cut   bool          // the answer broke off
 }
 
 // keyless is the error of an upstream that has no key.
@@ -31,7 +32,7 @@ func (c *Client) unreachable(err error) *failure {
 }
 
 func (c *Client) broken(err error) *failure {
-	return &failure{err: holdfast.Errorf(holdfast.ErrUnavailable, "The answer of the upstream %q broke off: %w. Try again.", c.up.Name, err)}
+	return &failure{cut: true, err: holdfast.Errorf(holdfast.ErrUnavailable, "The answer of the upstream %q broke off: %w. Try again.", c.up.Name, err)}
 }
 
 // reported is the failure that an answer itself tells of.

@@ -35,6 +35,7 @@ type live interface {
 	Event(sse.Event, func(holdfast.Delta))
 	Body([]byte)
 	Usage() (holdfast.Usage, bool)
+	Tokens() holdfast.Tokens
 	Failure() (kind, message string, failed bool)
 	Finish(holdfast.Answer) holdfast.FinishReason
 }

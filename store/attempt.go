@@ -60,8 +60,8 @@ type UsageSum struct {
 type Attempts interface {
 	// AddAttempts writes records in one transaction.
 	AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error
-	// Attempts lists the newest records, by when they began and then by id, at
-	// most limit.
+	// Attempts lists the newest records of a principal, or with "" of all, by when
+	// they began and then by id, at most limit.
 	Attempts(ctx context.Context, p holdfast.Principal, limit int) ([]holdfast.Attempt, error)
 	// SumAttempts sums attempts up, in the order of the keys, primary ones before
 	// auxiliary ones.

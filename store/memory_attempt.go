@@ -32,7 +32,7 @@ func (m *Memory) Attempts(_ context.Context, p holdfast.Principal, limit int) ([
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	list := slices.Collect(maps.Values(m.attempts))
-	list = slices.DeleteFunc(list, func(a holdfast.Attempt) bool { return a.Principal != p })
+	list = slices.DeleteFunc(list, func(a holdfast.Attempt) bool { return p != "" && a.Principal != p })
 	slices.SortFunc(list, func(a, b holdfast.Attempt) int {
 		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(b.ID, a.ID))
 	})

@@ -26,6 +26,7 @@ type models struct {
 	refs      []config.SecretRef // by upstream
 	transport http.RoundTripper
 	retrying  func(err error)
+	ended     func(holdfast.Attempt) // of calls for a conversation; nil: nobody is told
 }
 
 func (a *app) newModels(cfg config.Config) *models {
@@ -50,8 +51,8 @@ func modelEntries(cfg config.Config) (list []provider.Model) {
 }
 
 // client finds the upstream of a model, with its key: that of the configuration,
-// or else what the provider's variable holds.
-func (m *models) client(name string) (*provider.Client, *upstream.Upstream, error) {
+// or else what the provider's variable holds. Its calls have a purpose.
+func (m *models) client(name string, purpose holdfast.Purpose) (*provider.Client, *upstream.Upstream, error) {
 	found, err := m.catalogue.Route(m.upstreams, name)
 	if err != nil {
 		return nil, nil, err
@@ -68,6 +69,12 @@ func (m *models) client(name string) (*provider.Client, *upstream.Upstream, erro
 	cfg := provider.Config{KeyName: variable}
 	if m.retrying != nil {
 		cfg.Retrying = func(err error, _ time.Duration) { m.retrying(err) }
+	}
+	if m.ended != nil {
+		cfg.Ended = func(attempt holdfast.Attempt) {
+			attempt.Role = purpose.Role()
+			m.ended(attempt)
+		}
 	}
 	return provider.New(m.transport, &u, m.catalogue, cfg), found, nil
 }
@@ -103,10 +110,10 @@ func (m *models) takes(name string, asked holdfast.UserMessage) error {
 	return nil
 }
 
-// route is the way to a model, with its window asked from the server where it is
-// not known.
-func (m *models) route(ctx context.Context, name string) (query.Route, error) {
-	c, u, err := m.client(name)
+// route is the way to a model for calls with a purpose, with its window asked from
+// the server where it is not known.
+func (m *models) route(ctx context.Context, name string, purpose holdfast.Purpose) (query.Route, error) {
+	c, u, err := m.client(name, purpose)
 	if err != nil {
 		return query.Route{}, err
 	}
@@ -123,6 +130,13 @@ func (m *models) route(ctx context.Context, name string) (query.Route, error) {
 		r.MaxOutput = min(r.MaxOutput, r.Window/4)
 	}
 	return r, nil
+}
+
+// also is the same way for calls with another purpose.
+func (m *models) also(r query.Route, purpose holdfast.Purpose) (query.Route, error) {
+	c, _, err := m.client(r.Name, purpose)
+	r.Model = caller{c}
+	return r, err
 }
 
 // caller is a client as the turn loop knows it.

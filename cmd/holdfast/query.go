@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/conversation"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/engine/query"
+	"github.com/holdfast-dev/holdfast/ledger"
 	"github.com/holdfast-dev/holdfast/redact"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -59,7 +60,7 @@ func (a *app) queryCommand() *cobra.Command {
 	flags.StringVarP(&args.schema, "schema", "s", "", "a JSON schema that the answer must follow: a file, or the schema itself")
 	flags.BoolVar(&args.tools, "tools", false, "offer tools (the default)")
 	flags.BoolVar(&args.noTools, "no-tools", false, "offer no tools")
-	flags.BoolVar(&args.noPersist, "no-persist", false, "keep nothing of it")
+	flags.BoolVar(&args.noPersist, "no-persist", false, "keep nothing of it but the record of what it cost")
 	flags.BoolVarP(&args.raw, "raw", "r", false, "print the answer as it came, also on a terminal")
 	addInlineFlags(flags, &args.inline)
 	c.MarkFlagsMutuallyExclusive("new", "continue", "id")
@@ -92,7 +93,8 @@ func (a *app) query(cmd *cobra.Command, args queryArgs, words []string) error {
 	if err != nil {
 		return err
 	}
-	return a.withConversations(!args.noPersist, func(s *conversations.Service) error {
+	return a.withDatabase(!args.noPersist, func(d database) error {
+		s := conversations.New(d, holdfast.Local, a.now, a.newID)
 		l, err := a.talk(cmd, s, args)
 		if err != nil {
 			return err
@@ -114,7 +116,7 @@ func (a *app) query(cmd *cobra.Command, args queryArgs, words []string) error {
 			}
 		}
 		began := len(l.Entries)
-		err = a.turn(cmd.Context(), s, &l, args, asked)
+		err = a.turn(cmd.Context(), s, d, &l, args, asked)
 		if err != nil && began == 0 && len(l.Entries) == 0 {
 			// Nothing was asked, so there is no conversation.
 			err = errors.Join(err, s.Delete(context.WithoutCancel(cmd.Context()), l.ID))
@@ -228,8 +230,8 @@ func (a *app) inMemory(ctx context.Context, l *conversations.Loaded) (*conversat
 	return s, nil
 }
 
-// turn asks and shows what comes.
-func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversations.Loaded, args queryArgs, asked holdfast.UserMessage) error {
+// turn asks and shows what comes. Its calls are recorded in books.
+func (a *app) turn(ctx context.Context, s *conversations.Service, books ledger.Store, l *conversations.Loaded, args queryArgs, asked holdfast.UserMessage) error {
 	cfg, err := a.conversationConfig(l.Entries)
 	if err != nil {
 		return err
@@ -244,7 +246,8 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversatio
 	if err := m.takes(name, asked); err != nil {
 		return err
 	}
-	route, err := m.route(ctx, name)
+	defer a.recordCalls(m, cfg.all, books, l.ID, args.noPersist)()
+	route, err := m.route(ctx, name, holdfast.ForTurn)
 	if err != nil {
 		return err
 	}
@@ -259,9 +262,9 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, l *conversatio
 	writer := &query.Summarizer{
 		Route: func(model string) (query.Route, error) {
 			if model == "" || model == name {
-				return route, nil
+				return m.also(route, holdfast.ForSummary)
 			}
-			other, err := m.route(ctx, model)
+			other, err := m.route(ctx, model, holdfast.ForSummary)
 			other.Other = true
 			return other, err
 		},
@@ -402,7 +405,7 @@ func (a *app) title(ctx context.Context, s *conversations.Service, l conversatio
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	go func() {
 		defer close(done)
-		route, err := m.route(ctx, firstOf(cfg.all.Query.TitleModel, main))
+		route, err := m.route(ctx, firstOf(cfg.all.Query.TitleModel, main), holdfast.ForTitle)
 		if err != nil {
 			return
 		}

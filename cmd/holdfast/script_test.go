@@ -36,6 +36,8 @@ type (
 //	terminal ANSWER ARGS...    the same on a terminal where a person types ANSWER
 //	status N                   checks the exit status of the last of these
 //	seed                       writes the sessions of seed into the database
+//	seed-usage                 writes the records of usageRecords there
+//	serve-calls [FLAGS...]     makes the calls of serveCalls through a server
 //
 // $COLUMNS is the width of the output; by default it has no limit.
 func TestScripts(t *testing.T) {
@@ -43,7 +45,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"holdfast": func(ts *testscript.TestScript, neg bool, args []string) { runScript(ts, neg, false, "", args) },
+			"seed-usage":  seedUsage,
+			"serve-calls": serveCalls,
+			"holdfast":    func(ts *testscript.TestScript, neg bool, args []string) { runScript(ts, neg, false, "", args) },
 			"terminal": func(ts *testscript.TestScript, neg bool, args []string) {
 				runScript(ts, neg, true, args[0]+"\n", args[1:])
 			},

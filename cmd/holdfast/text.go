@@ -118,6 +118,7 @@ type column struct {
 	// least is the width that a column may shrink to before any is dropped; 0
 	// means that it cannot shrink.
 	least int
+	right bool // its numbers and its title end at the right
 }
 
 // table lays rows out in columns, two spaces apart and at most width columns
@@ -139,7 +140,11 @@ func table(columns []column, rows [][]string, width int) string {
 				continue
 			}
 			text := fit(cell(i), wide[i])
-			out.WriteString(text + strings.Repeat(" ", wide[i]-ansi.StringWidth(text)+2))
+			room := strings.Repeat(" ", wide[i]-ansi.StringWidth(text))
+			if columns[i].right {
+				text, room = room+text, ""
+			}
+			out.WriteString(text + room + "  ")
 		}
 		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
 	}

@@ -105,6 +105,7 @@ var counting = map[string]func(*testing.T, Store){
 		expectCode(t, err, "")
 		expect(t, list, nil)
 		expectAttempts(t, s, stranger, "a9")
+		expectAttempts(t, s, "", "a9", "a1", "a3", "a2", "a4")
 	},
 	"an attempt that is given again changes nothing": func(t *testing.T, s Store) {
 		first := told(attempt("a1", 1), 1, 2, 3)

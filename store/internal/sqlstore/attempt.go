@@ -16,7 +16,8 @@ const (
 		input_price, cache_read_price, cache_write_price, output_price, cost, status, outcome`
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts WHERE principal = ? ORDER BY began_at DESC, id DESC LIMIT ?`
+	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts`
+	newestFirst    = ` ORDER BY began_at DESC, id DESC LIMIT ?`
 	sumCost        = `SELECT CAST(COALESCE(sum(cost), 0) AS BIGINT) FROM attempts WHERE principal = ? AND began_at >= ?`
 	expireAttempts = `DELETE FROM attempts WHERE began_at < ?`
 
@@ -63,9 +64,13 @@ func (s *Store) AddAttempts(ctx context.Context, attempts []holdfast.Attempt) er
 
 // Attempts implements store.Attempts.
 func (s *Store) Attempts(ctx context.Context, p holdfast.Principal, limit int) ([]holdfast.Attempt, error) {
+	query, args := listAttempts+newestFirst, []any{max(limit, 0)}
+	if p != "" {
+		query, args = listAttempts+` WHERE principal = ?`+newestFirst, []any{p, max(limit, 0)}
+	}
 	var list []holdfast.Attempt
 	err := s.read(ctx, func(t tx) error {
-		return t.each(listAttempts, []any{p, max(limit, 0)}, func(rows *sql.Rows) error {
+		return t.each(query, args, func(rows *sql.Rows) error {
 			var a holdfast.Attempt
 			var price [4]*int64
 			err := rows.Scan(&a.ID, instant{&a.Began}, instant{&a.Ended}, &a.Principal, &a.Session, &a.Branch, &a.Boundary,

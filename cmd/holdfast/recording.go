@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
@@ -16,6 +19,28 @@ import (
 // newRecorder starts a recorder of usage with the prices of a configuration.
 func newRecorder(cfg config.Config, st ledger.Store, log *slog.Logger, reg prometheus.Registerer, now func() time.Time) *ledger.Recorder {
 	return ledger.New(st, ledger.Config{Price: pricing(cfg), TTL: cfg.Usage.TTL}, log, ledger.NewMetrics(reg), now)
+}
+
+// recordCalls has the calls that go to models recorded, as those of a conversation
+// that is kept. The function that it returns ends that.
+func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id holdfast.ConversationID, unkept bool) (end func()) {
+	if unkept {
+		id = ""
+	}
+	r := newRecorder(cfg, st, slog.New(slog.DiscardHandler), prometheus.NewRegistry(), a.now)
+	m.ended = func(attempt holdfast.Attempt) {
+		attempt.ID = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String())
+		attempt.Principal, attempt.Conversation = holdfast.Local, id
+		r.Record(attempt)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+		defer cancel()
+		if err := r.Stop(ctx); err != nil {
+			// The answer is there; what it cost is not.
+			_, _ = fmt.Fprintln(a.err, clean("holdfast: "+err.Error()))
+		}
+	}
 }
 
 // pricing finds prices: the user's own, or else those of the embedded list.
