@@ -18,6 +18,7 @@
 //   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
 //   - store, store/sqlite: what is durable.
 //   - keyring: keys that tell principals apart.
+//   - ledger: what calls of models took and cost.
 //   - upstream: where calls go, and the one HTTP transport.
 //   - provider: our own model calls, what models can do and what they cost.
 //   - provider/tokens: a real tokenizer.
@@ -34,7 +35,8 @@
 //   - Session: the agent's own session inside a principal.
 //   - Thread: the main conversation of a session, or one of its subagents.
 //   - Branch: one lineage of history inside a session.
-//   - Attempt: one upstream call.
+//   - Attempt: one upstream call. Primary is that of an agent or of a query's turn,
+//     auxiliary what Holdfast asks besides.
 //   - Boundary: one compaction of one branch.
 //   - Epoch: from one boundary to the next.
 //   - Anchor: what identifies a piece of history that was relayed: a tool call

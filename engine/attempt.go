@@ -63,7 +63,8 @@ type Attempt struct {
 // Linked reports whether the answer matters: it is harvested, or a boundary.
 func (a *Attempt) Linked() bool { return a.b != nil }
 
-// Place names what the call belongs to; "" where it belongs to none.
+// Place names what the call belongs to; "" where it belongs to none. Of a side call
+// it is the session alone, where the process has that in memory.
 func (a *Attempt) Place() (holdfast.SessionID, holdfast.BranchID, holdfast.BoundaryID) {
 	return a.session, a.branch, a.bound.ID
 }
@@ -91,6 +92,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	})
 	v := a.Verdict
 	if v.Kind == holdfast.SideCall {
+		a.session = e.entered(keyOf(in, v))
 		return a
 	}
 	if in.Request.PreviousResponse != "" {
@@ -156,12 +158,17 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	return a
 }
 
+// keyOf is what a request says of its session; its key is "" when it says nothing.
+func keyOf(in Inbound, v holdfast.Verdict) sessionKey {
+	if in.Run != "" {
+		return sessionKey{in.Principal, v.Agent, "run:" + in.Run}
+	}
+	return sessionKey{in.Principal, v.Agent, v.Session}
+}
+
 // find returns the session of a request, locked, and its history.
 func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker bool) (*session, *history, error) {
-	key := sessionKey{in.Principal, v.Agent, v.Session}
-	if in.Run != "" {
-		key.key = "run:" + in.Run
-	}
+	key := keyOf(in, v)
 	if key.key == "" {
 		return e.findByContent(ctx, codec, in, v, marker)
 	}

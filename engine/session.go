@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -13,11 +14,12 @@ import (
 	"github.com/holdfast-dev/holdfast/store"
 )
 
-// session is one session in memory. mu guards all but key and principal.
+// session is one session in memory. mu guards all but key, principal and name.
 type session struct {
 	mu        sync.Mutex
 	key       sessionKey
 	row       store.Session
+	name      atomic.Pointer[holdfast.SessionID] // of row, once it is loaded; needs no lock
 	loaded    bool
 	dead      bool     // erased, evicted or in conflict: its state counts no more
 	whole     bool     // the store missed something: write the whole state next
@@ -200,7 +202,21 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 		return err
 	}
 	s.loaded = true
+	id := s.row.ID
+	s.name.Store(&id)
 	return nil
+}
+
+// entered is the id of a session that is in memory, without waiting for what is
+// done with it; "" for any other.
+func (e *Engine) entered(k sessionKey) holdfast.SessionID {
+	e.mu.Lock()
+	s := e.sessions[k]
+	e.mu.Unlock()
+	if s == nil || s.name.Load() == nil {
+		return ""
+	}
+	return *s.name.Load()
 }
 
 // catchUp reads a session again when another process has carried it further: at

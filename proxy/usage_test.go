@@ -266,6 +266,25 @@ func gzipped(text string) string {
 	return b.String()
 }
 
+func TestASideCallIsRecordedWithItsSession(t *testing.T) {
+	s := newStage(t, setting{}, func(w http.ResponseWriter, r *http.Request) { wires[0].send(w, r, "whole", nil) })
+	const side = `{"model":"small","messages":[{"role":"user","content":"Write a title."}]}`
+	s.post("/v1/messages", claudeHeader("s"), side) // nothing is known of the session yet
+	s.post("/v1/messages", claudeHeader("s"), claudeNext())
+	s.post("/v1/messages", claudeHeader("s"), side)
+	s.post("/v1/messages", claudeHeader("other"), side)
+	list := s.recorded(4)
+	turn := list[1]
+	if turn.Session == "" || turn.Branch == "" || turn.Agent != "claude-code" {
+		t.Fatalf("the turn is recorded as %+v", turn)
+	}
+	for i, want := range map[int]holdfast.SessionID{0: "", 2: turn.Session, 3: ""} {
+		if a := list[i]; a.Session != want || a.Branch != "" || a.Agent != "claude-code" || a.Model != "small" || counts(a.Tokens) != wires[0].ended {
+			t.Errorf("call %d is recorded as %+v, want session %q", i, a, want)
+		}
+	}
+}
+
 func TestAListOfModelsIsNoCall(t *testing.T) {
 	s := newStage(t, setting{}, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[]}`) })
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.proxy.URL+"/u/chat/models", nil)
