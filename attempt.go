@@ -69,9 +69,6 @@ const (
 // tell. The first four do not overlap, as in Usage; Reasoning is part of Output.
 type Tokens struct{ Input, CacheRead, CacheWrite, Output, Reasoning *int64 }
 
-// Told reports whether anything is known.
-func (t Tokens) Told() bool { return t != Tokens{} }
-
 // Usage takes what was not told for nothing. It has no purpose and no model.
 func (t Tokens) Usage() Usage {
 	count := func(n *int64) int64 {
