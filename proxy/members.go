@@ -29,6 +29,12 @@ type members struct {
 // feed takes the next piece.
 func (m *members) feed(b []byte) {
 	for i := 0; i < len(b); i++ {
+		if m.text && !m.escape && !m.naming && m.at == 0 {
+			// Most of an answer is text that nobody keeps.
+			for i < len(b)-1 && b[i] != '"' && b[i] != '\\' {
+				i++
+			}
+		}
 		c := b[i]
 		if m.text {
 			m.inText(c)

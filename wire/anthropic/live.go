@@ -73,9 +73,14 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 		return
 	}
 	l.counted = true
-	var f [4]holdfast.Span
-	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-	for i, to := range []**int64{&l.tokens.Input, &l.tokens.CacheRead, &l.tokens.CacheWrite, &l.tokens.Output} {
+	var f [5]holdfast.Span
+	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens", "output_tokens_details")
+	if details := f[4]; details.Present() {
+		// What is no object leaves the span absent.
+		f[4] = holdfast.Span{}
+		_, _ = jsonscan.Fields(in, details.Start, f[4:], "thinking_tokens")
+	}
+	for i, to := range []**int64{&l.tokens.Input, &l.tokens.CacheRead, &l.tokens.CacheWrite, &l.tokens.Output, &l.tokens.Reasoning} {
 		if n := jsonscan.Amount(f[i].Of(in)); n != nil {
 			*to = n
 		}
@@ -102,7 +107,7 @@ func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.
 func (l *Live) Tokens() holdfast.Tokens {
 	t := l.tokens
 	if l.begun {
-		t.Output = nil
+		t.Output, t.Reasoning = nil, nil
 	}
 	return t
 }

@@ -67,7 +67,7 @@ func (l *Live) object(in []byte) {
 	if f[2].Present() {
 		nested(f[2].Start)
 	}
-	if f[3].Present() && !f[0].Present() {
+	if f[3].Present() && (!f[0].Present() || isNull(f[0].Of(in))) {
 		for _, choice := range jsonscan.Elements(in, f[3].Start) {
 			nested(choice.Start)
 		}
