@@ -103,13 +103,7 @@ func (a *app) usage(cmd *cobra.Command, args usageArgs) error {
 		if err != nil {
 			return err
 		}
-		by := q.By
-		q.By = ""
-		totals, err := d.SumAttempts(cmd.Context(), q)
-		if err != nil {
-			return err
-		}
-		return a.printUsage(by, q.Since, groups, totals)
+		return a.printUsage(q, groups)
 	})
 }
 
@@ -167,15 +161,28 @@ func newUsageSumJSON(s store.UsageSum, key *string, kind string) usageSumJSON {
 	}
 }
 
-// both adds the sums of both kinds up.
-func both(totals []store.UsageSum) (all store.UsageSum) {
+// totals adds groups up: those of each kind that there is, and all.
+func totals(groups []store.UsageSum) (kinds []store.UsageSum, all store.UsageSum) {
+	for _, auxiliary := range []bool{false, true} {
+		of := slices.DeleteFunc(slices.Clone(groups), func(s store.UsageSum) bool { return s.Auxiliary != auxiliary })
+		if len(of) > 0 {
+			s := together(of)
+			s.Auxiliary = auxiliary
+			kinds = append(kinds, s)
+		}
+	}
+	return kinds, together(groups)
+}
+
+// together adds sums up.
+func together(sums []store.UsageSum) (all store.UsageSum) {
 	add := func(to **int64, n *int64) {
 		if n != nil && *to != nil {
 			n = new(*n + **to)
 		}
 		*to = cmp.Or(n, *to)
 	}
-	for _, s := range totals {
+	for _, s := range sums {
 		all.Attempts += s.Attempts
 		all.Unknown += s.Unknown
 		all.Unpriced += s.Unpriced
@@ -189,23 +196,22 @@ func both(totals []store.UsageSum) (all store.UsageSum) {
 	return all
 }
 
-func (a *app) printUsage(by store.UsageGroup, since time.Time, groups, totals []store.UsageSum) error {
-	all := both(totals)
+func (a *app) printUsage(q store.UsageQuery, groups []store.UsageSum) error {
+	kinds, all := totals(groups)
 	if a.json {
 		out := struct {
 			By     store.UsageGroup `json:"by"`
 			Since  *time.Time       `json:"since"`
 			Groups []usageSumJSON   `json:"groups"`
 			Totals []usageSumJSON   `json:"totals"`
-		}{By: by, Groups: []usageSumJSON{}, Totals: []usageSumJSON{}}
-		if !since.IsZero() {
-			since = since.UTC()
-			out.Since = &since
+		}{By: q.By, Groups: []usageSumJSON{}, Totals: []usageSumJSON{}}
+		if !q.Since.IsZero() {
+			out.Since = new(q.Since.UTC())
 		}
 		for _, s := range groups {
 			out.Groups = append(out.Groups, newUsageSumJSON(s, &s.Key, kind(s.Auxiliary)))
 		}
-		for _, s := range totals {
+		for _, s := range kinds {
 			out.Totals = append(out.Totals, newUsageSumJSON(s, nil, kind(s.Auxiliary)))
 		}
 		out.Totals = append(out.Totals, newUsageSumJSON(all, nil, "all"))
@@ -215,7 +221,7 @@ func (a *app) printUsage(by store.UsageGroup, since time.Time, groups, totals []
 		return a.print("No calls are recorded here.\n")
 	}
 	key := func(key string) string { return cmp.Or(line(key), "-") }
-	if by == store.BySession {
+	if q.By == store.BySession {
 		var ids []string
 		for _, s := range groups {
 			ids = append(ids, s.Key)
@@ -227,12 +233,12 @@ func (a *app) printUsage(by store.UsageGroup, since time.Time, groups, totals []
 	for _, s := range groups {
 		rows = append(rows, usageRow(key(s.Key), kind(s.Auxiliary), s))
 	}
-	for _, s := range totals {
+	for _, s := range kinds {
 		rows = append(rows, usageRow("total", kind(s.Auxiliary), s))
 	}
 	rows = append(rows, usageRow("total", "all", all))
 	text := table([]column{
-		{title: strings.ToUpper(string(by)), keep: 9, least: 8},
+		{title: strings.ToUpper(string(q.By)), keep: 9, least: 8},
 		{title: "KIND", keep: 8},
 		{title: "ATTEMPTS", keep: 4, right: true},
 		{title: "INPUT", keep: 6, right: true},

@@ -266,6 +266,31 @@ func TestCostText(t *testing.T) {
 	}
 }
 
+func TestAPriceIsTheUsersOwnOrThatOfTheList(t *testing.T) {
+	cfg := config.Default()
+	own := config.Price{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4}
+	cfg.Models = map[string]config.Model{"claude-sonnet-4-5": {Price: &own}, "gpt-4.1": {Upstream: "openai-chat", Price: &own}}
+	price := pricing(cfg)
+	for _, tt := range []struct {
+		name, upstream, model string
+		own, known            bool
+	}{
+		{"a price of the user's wins", "anthropic", "claude-sonnet-4-5", true, true},
+		{"it counts at the upstream that it is for", "openai-chat", "gpt-4.1", true, true},
+		{"and not at another one", "openai", "gpt-4.1", false, true},
+		{"the list knows a model with a date behind its name", "anthropic", "claude-opus-4-1-20250805", false, true},
+		{"nobody knows the model", "anthropic", "no-such-model", false, false},
+		{"nobody knows the upstream", "gone", "claude-sonnet-4-5", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := price(tt.upstream, tt.model)
+			if (got != nil) != tt.known || got != nil && (*got == holdfast.Price{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4}) != tt.own {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
 // BenchmarkPricing is what finding a price takes, off the path of requests.
 func BenchmarkPricing(b *testing.B) {
 	price := pricing(config.Default())
