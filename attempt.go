@@ -9,6 +9,7 @@ type Attempt struct {
 	// Began and Ended are kept to the microsecond and come back in UTC.
 	Began, Ended time.Time
 	Principal    Principal
+	Label        string // of the caller's key; "" without one
 	// What the call belongs to; "" where it belongs to none, or nobody knows.
 	Session      SessionID
 	Branch       BranchID

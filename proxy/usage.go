@@ -44,7 +44,7 @@ func (x *exchange) beginRecord() {
 		x.endRecord()
 	}
 	a := &holdfast.Attempt{
-		ID: holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), Began: time.Now(), Principal: holdfast.Local, Parent: parent,
+		ID: holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), Began: time.Now(), Principal: x.caller.Principal, Label: x.caller.Label, Parent: parent,
 		Trace: traceOf(x.r.Header.Get("Traceparent")), Role: holdfast.PrimaryRole,
 		Upstream: x.rt.up.Name, Model: x.modelName(), Protocol: x.rt.protocol,
 	}

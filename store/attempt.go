@@ -49,6 +49,12 @@ type UsageSum struct {
 	Cost   *int64 // in millionths of a US dollar
 }
 
+// Spending is what a caller's attempts cost together.
+type Spending struct {
+	holdfast.Caller
+	Cost int64 // in millionths of a US dollar
+}
+
 // Attempts keeps the records of upstream calls. They belong to a principal and
 // only name sessions and conversations: what removes these leaves the records.
 //
@@ -56,7 +62,7 @@ type UsageSum struct {
 //   - A call of AddAttempts writes all or nothing. A record whose id is there
 //     already is left as it is, so a lost acknowledgement is safe.
 //   - What was not told is not zero, in a record or in a sum.
-//   - Spent reads nothing but an index of a principal's attempts.
+//   - Spent reads nothing but an index of the attempts from a moment on.
 type Attempts interface {
 	// AddAttempts writes records in one transaction.
 	AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error
@@ -66,9 +72,10 @@ type Attempts interface {
 	// SumAttempts sums attempts up, in the order of the keys, primary ones before
 	// auxiliary ones.
 	SumAttempts(ctx context.Context, q UsageQuery) ([]UsageSum, error)
-	// Spent is what a principal's attempts that began at since or later cost, as
-	// far as it is known, in millionths of a US dollar.
-	Spent(ctx context.Context, p holdfast.Principal, since time.Time) (int64, error)
+	// Spent is what the attempts of each caller that began at since or later cost,
+	// as far as it is known, in the order of principals and labels. Callers of whom
+	// no cost is known may be left out.
+	Spent(ctx context.Context, since time.Time) ([]Spending, error)
 	// ExpireAttempts removes records of attempts that began before t, and returns
 	// how many.
 	ExpireAttempts(ctx context.Context, t time.Time) (int, error)

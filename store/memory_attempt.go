@@ -119,16 +119,23 @@ func (s *UsageSum) add(a holdfast.Attempt) {
 }
 
 // Spent implements Attempts.
-func (m *Memory) Spent(_ context.Context, p holdfast.Principal, since time.Time) (int64, error) {
+func (m *Memory) Spent(_ context.Context, since time.Time) ([]Spending, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var cost int64
+	costs := map[holdfast.Caller]int64{}
 	for _, a := range m.attempts {
-		if a.Principal == p && a.Cost != nil && !a.Began.Before(stored(since)) {
-			cost += *a.Cost
+		if a.Cost != nil && !a.Began.Before(stored(since)) {
+			costs[holdfast.Caller{Principal: a.Principal, Label: a.Label}] += *a.Cost
 		}
 	}
-	return cost, nil
+	var list []Spending
+	for caller, cost := range costs {
+		list = append(list, Spending{caller, cost})
+	}
+	slices.SortFunc(list, func(a, b Spending) int {
+		return cmp.Or(cmp.Compare(a.Principal, b.Principal), cmp.Compare(a.Label, b.Label))
+	})
+	return list, nil
 }
 
 // ExpireAttempts implements Attempts.

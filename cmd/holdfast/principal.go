@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/keyring"
+	"github.com/holdfast-dev/holdfast/store"
 )
 
 // principalFlag is the value of --principal.
@@ -41,7 +43,7 @@ func (a *app) ofPrincipal(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// completePrincipal completes the principals that keys are of.
+// completePrincipal completes the principals that keys are of, or that made calls.
 func (a *app) completePrincipal(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	list := []cobra.Completion{}
 	if len(args) == 0 {
@@ -49,6 +51,7 @@ func (a *app) completePrincipal(cmd *cobra.Command, args []string, typed string)
 		for _, k := range a.keys(cmd.Context()) {
 			names = append(names, string(k.Principal))
 		}
+		names = append(names, a.callers(cmd.Context())...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if strings.HasPrefix(name, typed) {
@@ -57,4 +60,17 @@ func (a *app) completePrincipal(cmd *cobra.Command, args []string, typed string)
 		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// callers are the principals whose calls are on record; where they cannot be read,
+// none.
+func (a *app) callers(ctx context.Context) (names []string) {
+	_ = a.withDatabase(false, func(d database) error {
+		sums, err := d.SumAttempts(ctx, store.UsageQuery{By: store.ByPrincipal})
+		for _, s := range sums {
+			names = append(names, s.Key)
+		}
+		return err
+	})
+	return names
 }

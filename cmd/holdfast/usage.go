@@ -64,21 +64,6 @@ func groupNames() string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// completePrincipal offers those who made calls. Where they cannot be read, none.
-func (a *app) completePrincipal(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	list := []cobra.Completion{}
-	_ = a.withDatabase(false, func(d database) error {
-		sums, err := d.SumAttempts(cmd.Context(), store.UsageQuery{By: store.ByPrincipal})
-		for _, s := range sums {
-			if strings.HasPrefix(s.Key, typed) {
-				list = append(list, line(s.Key))
-			}
-		}
-		return err
-	})
-	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp
-}
-
 func (a *app) usage(cmd *cobra.Command, args usageArgs) error {
 	q := store.UsageQuery{By: store.UsageGroup(args.by), Principal: holdfast.Principal(args.principal)}
 	if !slices.Contains(store.UsageGroups(), q.By) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/store"
@@ -73,8 +74,8 @@ func TestTwoProcessesThatRecordUsageLoseNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if spent, err := one.Spent(t.Context(), holdfast.Local, at(0)); spent != 200 || err != nil {
-		t.Errorf("got %d, %v, want 200", spent, err)
+	if spent, err := one.Spent(t.Context(), at(0)); err != nil || len(spent) != 1 || spent[0].Cost != 200 {
+		t.Errorf("got %v, %v, want 200", spent, err)
 	}
 }
 
@@ -89,8 +90,33 @@ func BenchmarkSpent(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if spent, err := s.Spent(b.Context(), holdfast.Local, at(n-500)); spent != 500 || err != nil {
+		if spent, err := s.Spent(b.Context(), at(n-500)); err != nil || spent[0].Cost != 500 {
 			b.Fatal(spent, err)
 		}
 	}
+}
+
+// TestVersion4OpensForever reads a database as the fourth schema wrote it. The dump
+// is frozen: no later change of the schema may touch it.
+func TestVersion4OpensForever(t *testing.T) {
+	s := openDump(t, "testdata/schema4.sql")
+	began := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC) // 1767323045678901 in the dump
+	list, err := s.Attempts(t.Context(), "", 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := func(n int64) *int64 { return &n }
+	expect(t, list, []holdfast.Attempt{
+		{
+			ID: "a2", Began: began.Add(time.Second), Ended: began.Add(2 * time.Second), Principal: holdfast.Local,
+			Role: holdfast.PrimaryRole, Upstream: "u1", Protocol: holdfast.Anthropic, Outcome: holdfast.OutcomeCancelled,
+		},
+		{
+			ID: "a1", Began: began, Ended: began.Add(time.Second), Principal: "work", Label: "a label", Session: "s1", Branch: "b1", Boundary: "c1",
+			Conversation: "v1", Job: "j1", Parent: "a0", Trace: "t1", Agent: "codex", Role: holdfast.SummaryRole, Upstream: "u1", Model: "m1", Protocol: holdfast.Chat,
+			Tokens: holdfast.Tokens{Input: n(1), CacheRead: n(0), CacheWrite: n(3), Output: n(4)},
+			Price:  &holdfast.Price{Input: 10, CacheRead: 11, CacheWrite: 12, Output: 13}, Cost: n(6), Status: 529, Outcome: holdfast.OutcomeBroken,
+		},
+	})
+	expect(t, load(t, s, "s1").Agent, "codex")
 }

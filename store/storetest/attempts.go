@@ -30,7 +30,7 @@ func told(a holdfast.Attempt, input, output, cost int64) holdfast.Attempt {
 // fullAttempt has a value in every field.
 func fullAttempt(id string) holdfast.Attempt {
 	return holdfast.Attempt{
-		ID: holdfast.AttemptID(id), Began: at(0).Add(123456 * time.Microsecond), Ended: at(9), Principal: holdfast.Local,
+		ID: holdfast.AttemptID(id), Began: at(0).Add(123456 * time.Microsecond), Ended: at(9), Principal: holdfast.Local, Label: "l",
 		Session: "s", Branch: "b", Boundary: "c", Conversation: "v", Job: "j", Parent: "a0", Trace: "t", Agent: "codex",
 		Role: holdfast.SummaryRole, Upstream: "u", Model: "m", Protocol: holdfast.Chat,
 		Tokens: holdfast.Tokens{Input: new(int64(1)), CacheRead: new(int64(0)), CacheWrite: new(int64(3)), Output: new(int64(4)), Reasoning: new(int64(5))},
@@ -201,19 +201,25 @@ var counting = map[string]func(*testing.T, Store){
 			expectCode(t, err, "")
 		}
 	},
-	"what a principal spent is of its own attempts, from a moment on": func(t *testing.T, s Store) {
-		theirs := told(attempt("a9", 9), 1, 1, 1000)
-		theirs.Principal = stranger
-		add(t, s, told(attempt("a1", 1), 1, 1, 1), told(attempt("a2", 2), 1, 1, 10), attempt("a3", 3), told(attempt("a4", 4), 1, 1, 100), theirs)
+	"what callers spent is told of each, from a moment on": func(t *testing.T, s Store) {
+		theirs, labelled := told(attempt("a9", 9), 1, 1, 1000), told(attempt("a8", 8), 1, 1, 5)
+		theirs.Principal, labelled.Label = stranger, "laptop"
+		add(t, s, told(attempt("a1", 1), 1, 1, 1), told(attempt("a2", 2), 1, 1, 10), attempt("a3", 3), told(attempt("a4", 4), 1, 1, 100), theirs, labelled)
+		of := func(p holdfast.Principal, label string, cost int64) store.Spending {
+			return store.Spending{Caller: holdfast.Caller{Principal: p, Label: label}, Cost: cost}
+		}
 		for _, tt := range []struct {
-			principal holdfast.Principal
-			since     time.Time
-			want      int64
-		}{{holdfast.Local, at(2), 110}, {holdfast.Local, time.Time{}, 111}, {holdfast.Local, at(5), 0}, {stranger, at(0), 1000}, {"nobody", at(0), 0}} {
-			got, err := s.Spent(t.Context(), tt.principal, tt.since)
-			if got != tt.want || err != nil {
-				t.Errorf("%s since %s: got %d, %v, want %d", tt.principal, tt.since, got, err, tt.want)
-			}
+			since time.Time
+			want  []store.Spending
+		}{
+			{time.Time{}, []store.Spending{of("local", "", 111), of("local", "laptop", 5), of(stranger, "", 1000)}},
+			{at(2), []store.Spending{of("local", "", 110), of("local", "laptop", 5), of(stranger, "", 1000)}},
+			{at(5), []store.Spending{of("local", "laptop", 5), of(stranger, "", 1000)}},
+			{at(10), nil},
+		} {
+			got, err := s.Spent(t.Context(), tt.since)
+			expectCode(t, err, "")
+			expect(t, got, tt.want)
 		}
 	},
 	"attempts expire by when they began, whoever made them": func(t *testing.T, s Store) {

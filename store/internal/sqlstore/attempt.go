@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	attemptColumns = `id, began_at, ended_at, principal, session_id, branch_id, boundary_id, conversation_id, job, parent, trace,
+	attemptColumns = `id, began_at, ended_at, principal, label, session_id, branch_id, boundary_id, conversation_id, job, parent, trace,
 		agent, role, upstream, model, protocol, input, cache_read, cache_write, output, reasoning,
 		input_price, cache_read_price, cache_write_price, output_price, cost, status, outcome`
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts`
 	newestFirst    = ` ORDER BY began_at DESC, id DESC LIMIT ?`
-	sumCost        = `SELECT CAST(COALESCE(sum(cost), 0) AS BIGINT) FROM attempts WHERE principal = ? AND began_at >= ?`
+	sumCost        = `SELECT principal, label, CAST(sum(cost) AS BIGINT) FROM attempts
+		WHERE began_at >= ? AND cost IS NOT NULL GROUP BY principal, label ORDER BY principal, label`
 	expireAttempts = `DELETE FROM attempts WHERE began_at < ?`
 
 	// A sum of what nobody told is NULL.
@@ -49,7 +50,7 @@ func (s *Store) AddAttempts(ctx context.Context, attempts []holdfast.Attempt) er
 			if p := a.Price; p != nil {
 				price = [4]*int64{&p.Input, &p.CacheRead, &p.CacheWrite, &p.Output}
 			}
-			_, err := t.exec(insertAttempt, a.ID, a.Began.UnixMicro(), a.Ended.UnixMicro(), a.Principal, a.Session, a.Branch, a.Boundary,
+			_, err := t.exec(insertAttempt, a.ID, a.Began.UnixMicro(), a.Ended.UnixMicro(), a.Principal, a.Label, a.Session, a.Branch, a.Boundary,
 				a.Conversation, a.Job, a.Parent, a.Trace, a.Agent, a.Role, a.Upstream, a.Model, a.Protocol,
 				a.Tokens.Input, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Tokens.Output, a.Tokens.Reasoning,
 				price[0], price[1], price[2], price[3], a.Cost, a.Status, a.Outcome)
@@ -73,7 +74,7 @@ func (s *Store) Attempts(ctx context.Context, p holdfast.Principal, limit int) (
 		return t.each(query, args, func(rows *sql.Rows) error {
 			var a holdfast.Attempt
 			var price [4]*int64
-			err := rows.Scan(&a.ID, instant{&a.Began}, instant{&a.Ended}, &a.Principal, &a.Session, &a.Branch, &a.Boundary,
+			err := rows.Scan(&a.ID, instant{&a.Began}, instant{&a.Ended}, &a.Principal, &a.Label, &a.Session, &a.Branch, &a.Boundary,
 				&a.Conversation, &a.Job, &a.Parent, &a.Trace, &a.Agent, &a.Role, &a.Upstream, &a.Model, &a.Protocol,
 				&a.Tokens.Input, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Tokens.Output, &a.Tokens.Reasoning,
 				&price[0], &price[1], &price[2], &price[3], &a.Cost, &a.Status, &a.Outcome)
@@ -135,12 +136,20 @@ func sumQuery(q store.UsageQuery) (query string, args []any) {
 }
 
 // Spent implements store.Attempts.
-func (s *Store) Spent(ctx context.Context, p holdfast.Principal, since time.Time) (cost int64, err error) {
-	err = s.read(ctx, func(t tx) error {
-		_, err := t.get(sumCost, []any{p, since.UnixMicro()}, &cost)
-		return err
+func (s *Store) Spent(ctx context.Context, since time.Time) ([]store.Spending, error) {
+	var list []store.Spending
+	err := s.read(ctx, func(t tx) error {
+		return t.each(sumCost, []any{since.UnixMicro()}, func(rows *sql.Rows) error {
+			var one store.Spending
+			err := rows.Scan(&one.Principal, &one.Label, &one.Cost)
+			list = append(list, one)
+			return err
+		})
 	})
-	return cost, s.explain("sum costs up", err)
+	if err != nil {
+		return nil, s.explain("sum costs up", err)
+	}
+	return list, nil
 }
 
 // ExpireAttempts implements store.Attempts. The records hold no text, so nothing

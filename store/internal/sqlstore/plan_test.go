@@ -63,9 +63,9 @@ func TestLookupsStartFromTheIndexOfWhatIsLookedUp(t *testing.T) {
 			[]string{"SEARCH conversations USING INDEX conversations_used (principal=?)"},
 		},
 		{
-			"what a principal spent, whose rows are not even read", sqlstore.SumCost,
-			[]any{"p", 1},
-			[]string{"SEARCH attempts USING COVERING INDEX attempts_spent (principal=? AND began_at>?)"},
+			"what callers spent, whose rows are not even read", sqlstore.SumCost,
+			[]any{1},
+			[]string{"SEARCH attempts USING COVERING INDEX attempts_began (began_at>?)", "USE TEMP B-TREE FOR GROUP BY"},
 		},
 		{
 			"usage records that expire", sqlstore.ExpireAttempts,

@@ -7,6 +7,7 @@ CREATE TABLE attempts (
     began_at    INTEGER NOT NULL,
     ended_at    INTEGER NOT NULL,
     principal   TEXT    NOT NULL,
+    label       TEXT    NOT NULL,
     -- No references: what removes a session or a conversation leaves its costs.
     session_id  TEXT    NOT NULL,
     branch_id   TEXT    NOT NULL,
@@ -33,6 +34,5 @@ CREATE TABLE attempts (
     status      INTEGER NOT NULL,
     outcome     TEXT    NOT NULL
 ) STRICT;
-CREATE INDEX attempts_began ON attempts (began_at);
--- The cost is there so that a sum reads nothing but the index.
-CREATE INDEX attempts_spent ON attempts (principal, began_at, cost);
+-- The others are there so that a sum reads nothing but the index.
+CREATE INDEX attempts_began ON attempts (began_at, principal, label, cost);
