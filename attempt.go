@@ -28,9 +28,15 @@ type Attempt struct {
 	Price *Price
 	// Cost is in millionths of a US dollar, of the tokens that are known: what was
 	// not told costs more. nil where no price or no tokens are known.
-	Cost    *int64
-	Status  int // of HTTP; 0: no answer came
-	Outcome Outcome
+	Cost *int64
+	// Sent and Received are the bytes of the request and, about, of what the answer
+	// says. Estimate is what the tokens that were not told are reckoned to cost by
+	// them, in millionths of a US dollar: only budgets count it. nil where all was
+	// told, no price is known, or the provider declined the call.
+	Sent, Received int64
+	Estimate       *int64
+	Status         int // of HTTP; 0: no answer came
+	Outcome        Outcome
 }
 
 // Role tells whose work a call did.

@@ -20,6 +20,7 @@ const (
 	ErrBusy         Code = "busy"         // too many bytes in flight
 	ErrForbidden    Code = "forbidden"    // Host header, principal
 	ErrUnauthorized Code = "unauthorized" // no key of Holdfast, or not a good one
+	ErrBudget       Code = "budget"       // a budget is spent, or cannot count what was asked for
 	ErrUnavailable  Code = "unavailable"  // data directory, database, upstream
 	ErrNewer        Code = "newer_schema" // written by a newer version
 	ErrFailed       Code = "failed"       // a check ran and did not pass
@@ -35,6 +36,7 @@ var codes = map[Code]struct{ http, exit int }{
 	ErrBusy:         {429, 75},
 	ErrForbidden:    {403, 77},
 	ErrUnauthorized: {401, 77},
+	ErrBudget:       {402, 77},
 	ErrUnavailable:  {502, 69},
 	ErrNewer:        {500, 76},
 	ErrFailed:       {500, 1},

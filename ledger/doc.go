@@ -13,8 +13,14 @@
 // Laws:
 //   - A call that was sent is recorded, however it ended: also one that was
 //     refused, that nobody answered, or that the client left.
-//   - What the provider did not tell is unknown and not zero. Nothing is
-//     estimated.
+//   - What the provider did not tell is unknown and not zero. A budget counts an
+//     estimate of it, by the bytes that went and came: else a caller who breaks
+//     each answer off would pay for nothing. No sum of usage has estimates in it.
+//   - A budget counts what is stored and what is about to be, so nothing drifts when
+//     a process ends. Calls that are under way when a hard limit is reached are not
+//     cut off, and what another process spends counts within five seconds.
+//   - Money fails closed: where a hard limit holds, a call that nobody knows the
+//     price of is refused.
 //   - A cost is computed once, with the price of that day, and the record holds
 //     both: a later price changes no past.
 //   - Record returns within microseconds and waits for nobody. What is recorded is

@@ -10,6 +10,8 @@ type Metrics struct {
 	late     prometheus.Counter
 	dropped  prometheus.Counter
 	failures prometheus.Counter
+	refused  *prometheus.CounterVec
+	spent    *prometheus.GaugeVec
 }
 
 // NewMetrics makes the ledger's metrics and registers them.
@@ -26,7 +28,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		late:     counter("attempts_late_total", "Usage records that found the queue full; they are kept and written later."),
 		dropped:  counter("attempts_dropped_total", "Usage records that were lost: the store failed for too long, or the process ended."),
 		failures: counter("attempts_write_errors_total", "Writes of usage records that the store refused; they are tried again."),
+		refused:  vec("budget_refusals_total", "Calls that a budget refused.", "budget"),
+		spent: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "holdfast_budget_spent_microdollars", Help: "What is spent of a budget in its period, in millionths of a US dollar.",
+		}, []string{"budget"}),
 	}
-	reg.MustRegister(m.attempts, m.cost, m.late, m.dropped, m.failures)
+	reg.MustRegister(m.attempts, m.cost, m.late, m.dropped, m.failures, m.refused, m.spent)
 	return m
 }

@@ -23,12 +23,16 @@ const (
 	linger      = 200 * time.Millisecond
 	retryPause  = time.Second
 	sweepPause  = time.Hour
+	// refreshPause is how long it may take until a budget counts what another
+	// process spent.
+	refreshPause = 5 * time.Second
 )
 
 // Store is what the ledger needs of a store; see store.Attempts.
 type Store interface {
 	AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error
 	ExpireAttempts(ctx context.Context, t time.Time) (int, error)
+	BudgetStore
 }
 
 // Config is what a Recorder goes by.
@@ -38,6 +42,8 @@ type Config struct {
 	Price func(upstream, model string) *holdfast.Price
 	// TTL is how long a record is kept; 0: forever.
 	TTL time.Duration
+	// Budgets count what calls cost; nil: there are none.
+	Budgets *Budgets
 }
 
 // Recorder writes records. One goroutine owns the writing. Safe for concurrent
@@ -117,6 +123,12 @@ func (r *Recorder) run() {
 	defer r.end()
 	sweep := time.NewTicker(sweepPause)
 	defer sweep.Stop()
+	var refresh <-chan time.Time
+	if b := r.cfg.Budgets; b != nil && len(b.states) > 0 {
+		ticker := time.NewTicker(refreshPause)
+		defer ticker.Stop()
+		refresh = ticker.C
+	}
 	r.expire()
 	for {
 		select {
@@ -125,11 +137,25 @@ func (r *Recorder) run() {
 			return
 		case <-sweep.C:
 			r.expire()
+		case <-refresh:
+			r.refreshBudgets()
 		case <-r.wake:
 			if r.rest(linger, r.full) {
 				r.flush(groupSize)
 			}
 		}
+	}
+}
+
+// refreshBudgets reads what is spent, unless something is counted that is not
+// written. What the store refuses is tried again; until then budgets go by what
+// they know.
+func (r *Recorder) refreshBudgets() {
+	if len(r.group) > 0 {
+		return
+	}
+	if err := r.cfg.Budgets.refresh(r.ctx, r.st); err != nil {
+		r.log.Warn("what other processes spent of budgets is not read yet", "code", holdfast.CodeOf(err))
 	}
 }
 
@@ -208,16 +234,37 @@ func (r *Recorder) settle(a *holdfast.Attempt) {
 	}
 	role := string(a.Role)
 	r.metrics.attempts.WithLabelValues(string(a.Outcome), string(a.Protocol), role).Inc()
-	if a.Tokens.Input == nil && a.Tokens.Output == nil {
-		return
-	}
 	if a.Price == nil {
 		a.Price = r.cfg.Price(a.Upstream, a.Model)
 	}
 	if a.Price != nil {
-		a.Cost = new(a.Price.Cost(a.Tokens.Usage()))
-		r.metrics.cost.WithLabelValues(role).Add(float64(*a.Cost))
+		if a.Tokens.Input != nil || a.Tokens.Output != nil {
+			a.Cost = new(a.Price.Cost(a.Tokens.Usage()))
+			r.metrics.cost.WithLabelValues(role).Add(float64(*a.Cost))
+		}
+		a.Estimate = estimate(*a)
 	}
+	if a.Cost == nil && a.Estimate == nil {
+		a.Price = nil // nothing was computed with it
+	}
+	r.cfg.Budgets.add(*a)
+}
+
+// estimate is what the tokens cost that were not told, at four bytes a token; nil
+// where all were, or where the provider declined the call.
+func estimate(a holdfast.Attempt) *int64 {
+	const bytesPerToken = 4
+	var missing holdfast.Usage
+	if a.Tokens.Input == nil {
+		missing.Input = (a.Sent + bytesPerToken - 1) / bytesPerToken
+	}
+	if a.Tokens.Output == nil {
+		missing.Output = (a.Received + bytesPerToken - 1) / bytesPerToken
+	}
+	if missing == (holdfast.Usage{}) || a.Status >= 300 {
+		return nil
+	}
+	return new(a.Price.Cost(missing))
 }
 
 // note counts what the store refused, and says once that it does and once that it

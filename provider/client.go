@@ -27,6 +27,9 @@ type Config struct {
 	// Retrying is told of each attempt that failed and is followed by another
 	// one after the pause; nil: nobody is.
 	Retrying func(err error, pause time.Duration)
+	// Admit is asked before each attempt, and refuses it with an error; nil: all are
+	// admitted.
+	Admit func(upstream, model string) error
 	// Ended is told of each attempt that was sent, once it has ended, before another
 	// one is made; nil: nobody is. The record has what an attempt itself knows: times,
 	// upstream, model, protocol, tokens, status and outcome.
@@ -114,12 +117,17 @@ func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfas
 		return Answer{}, err
 	}
 	for attempt := 1; ; attempt++ {
+		if c.cfg.Admit != nil {
+			if err := c.cfg.Admit(c.up.Name, call.Model); err != nil {
+				return Answer{}, err
+			}
+		}
 		began := time.Now()
 		answer, status, failed := c.attempt(ctx, call, body, emit)
 		if c.cfg.Ended != nil {
 			c.cfg.Ended(holdfast.Attempt{
 				Began: began, Ended: time.Now(), Upstream: c.up.Name, Model: call.Model, Protocol: c.up.Protocol,
-				Tokens: answer.Tokens, Status: status, Outcome: outcome(ctx, failed),
+				Tokens: answer.Tokens, Sent: int64(len(body)), Status: status, Outcome: outcome(ctx, failed),
 			})
 		}
 		if failed == nil {

@@ -84,7 +84,9 @@ func (g *gateway) start() {
 		g.engine = engine.New(g.store, g.cfg, log, engine.NewMetrics(reg), time.Now)
 		c = g.engine
 	}
-	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, upstream.New(ups), g.client, nil, c, &g.ledger, log, reg)
+	h := proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, proxy.Parts{
+		Upstreams: upstream.New(ups), Transport: g.client, Engine: c, Ledger: &g.ledger,
+	}, log, reg)
 	g.mu.Lock()
 	g.handler = h
 	g.mu.Unlock()

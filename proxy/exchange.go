@@ -54,6 +54,10 @@ func (x *exchange) run() {
 		x.p.refuse(x.w, x.rt.protocol, err)
 		return
 	}
+	if err := x.admit(); err != nil {
+		x.p.refuse(x.w, x.rt.protocol, err)
+		return
+	}
 	start := time.Now()
 	resp, err := x.call()
 	if err != nil {
@@ -82,6 +86,14 @@ func (x *exchange) choose() error {
 			"a web page of %q may not use this server's own credential for %q; call it from a program, without an Origin header", origin, x.rt.up.Name)
 	}
 	return nil
+}
+
+// admit asks whether there is money for the call.
+func (x *exchange) admit() error {
+	if x.p.admission == nil || !asksModel(x.r.Method, x.rt) {
+		return nil
+	}
+	return x.p.admission.Admit(x.caller, x.rt.up.Name, x.modelName())
 }
 
 // read scans the body and asks the engine what the request is. Whatever fails
@@ -245,7 +257,7 @@ func (x *exchange) send(raw []byte) (*http.Response, error) {
 		out.Header.Set("Accept-Encoding", "identity") // the answer is read and patched
 	}
 	x.rt.up.Authorize(out)
-	x.beginRecord()
+	x.beginRecord(int64(len(raw)))
 	resp, err := x.p.transport.RoundTrip(out.WithContext(x.r.Context()))
 	if err == nil && x.record != nil {
 		x.record.Status = resp.StatusCode

@@ -18,7 +18,7 @@ import (
 // newExchange is an exchange that answers into the recorder.
 func newExchange() (*exchange, *httptest.ResponseRecorder) {
 	w := httptest.NewRecorder()
-	p := New(Config{}, nil, nil, nil, nil, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	p := New(Config{}, Parts{}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	return &exchange{p: p, w: w, attempt: &engine.Attempt{}}, w
 }
 

@@ -41,6 +41,7 @@ type Proxy struct {
 	upstreams *upstream.Set
 	transport http.RoundTripper
 	auth      Authenticator // nil: everybody is Local
+	admission Admission     // nil: everything is admitted
 	engine    Coordinator   // nil: continuity is off, everything passes
 	ledger    Ledger        // nil: nothing is recorded
 	log       *slog.Logger
@@ -49,10 +50,24 @@ type Proxy struct {
 	inFlight  atomic.Int64
 }
 
-// New makes a proxy. With a nil engine it forwards and nothing else; with a nil
-// authenticator it asks for no keys, with a nil ledger no call is recorded.
-func New(cfg Config, ups *upstream.Set, rt http.RoundTripper, auth Authenticator, eng Coordinator, led Ledger, log *slog.Logger, reg *prometheus.Registry) *Proxy {
-	p := &Proxy{cfg: cfg, upstreams: ups, transport: rt, auth: auth, engine: eng, ledger: led, log: log}
+// Parts are what a proxy works with.
+type Parts struct {
+	Upstreams *upstream.Set
+	Transport http.RoundTripper
+	// Any of these may be nil: then everybody is Local, everything is admitted,
+	// requests pass as they are, and no call is recorded.
+	Authenticator Authenticator
+	Admission     Admission
+	Engine        Coordinator
+	Ledger        Ledger
+}
+
+// New makes a proxy.
+func New(cfg Config, parts Parts, log *slog.Logger, reg *prometheus.Registry) *Proxy {
+	p := &Proxy{
+		cfg: cfg, upstreams: parts.Upstreams, transport: parts.Transport, auth: parts.Authenticator, admission: parts.Admission,
+		engine: parts.Engine, ledger: parts.Ledger, log: log,
+	}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	return p

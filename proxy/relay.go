@@ -111,6 +111,9 @@ func (x *exchange) cut() {
 
 // write sends bytes to the client.
 func (x *exchange) write(b []byte) {
+	if x.record != nil {
+		x.record.Received += int64(len(b))
+	}
 	if _, err := x.w.Write(b); err != nil {
 		x.broken("client_left")
 	}

@@ -65,6 +65,7 @@ type setting struct {
 	upstreams func(base *url.URL) []upstream.Upstream
 	wrap      func(proxy.Coordinator) proxy.Coordinator
 	auth      proxy.Authenticator // nil: no keys
+	admission proxy.Admission     // nil: no budgets
 	preserve  continuity.Preserve // none: all
 	transport http.RoundTripper
 }
@@ -146,7 +147,10 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 	if set.transport == nil {
 		set.transport = transport
 	}
-	s.handler = proxy.New(set.limits, upstream.New(set.upstreams(base)), set.transport, set.auth, coordinator, &s.ledger, log, s.reg)
+	s.handler = proxy.New(set.limits, proxy.Parts{
+		Upstreams: upstream.New(set.upstreams(base)), Transport: set.transport, Authenticator: set.auth, Admission: set.admission,
+		Engine: coordinator, Ledger: &s.ledger,
+	}, log, s.reg)
 	s.proxy = httptest.NewServer(s.handler)
 	t.Cleanup(func() {
 		s.eventually("no byte in flight and no open stream", func() bool {

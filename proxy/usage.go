@@ -17,6 +17,13 @@ type Ledger interface {
 	Record(a holdfast.Attempt)
 }
 
+// Admission decides whether there is money for a call.
+type Admission interface {
+	// Admit refuses a call of a caller with the code budget; its text goes to the
+	// client. It is on the path of every request, and waits for nothing.
+	Admit(c holdfast.Caller, upstream, model string) error
+}
+
 // live reads what an answer tells beside its content.
 type live interface {
 	Event(e sse.Event, emit func(holdfast.Delta))
@@ -32,9 +39,10 @@ func asksModel(method string, rt route) bool {
 		!strings.HasSuffix(rt.path, "/count_tokens") && !strings.HasSuffix(rt.path, ":countTokens")
 }
 
-// beginRecord opens the record of a call that is about to be sent. One that is
+// beginRecord opens the record of a call that is about to be sent with a body of
+// some bytes. One that is
 // open is of the call that this one repeats.
-func (x *exchange) beginRecord() {
+func (x *exchange) beginRecord(sent int64) {
 	if x.p.ledger == nil || !asksModel(x.r.Method, x.rt) {
 		return
 	}
@@ -46,7 +54,7 @@ func (x *exchange) beginRecord() {
 	a := &holdfast.Attempt{
 		ID: holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), Began: time.Now(), Principal: x.caller.Principal, Label: x.caller.Label, Parent: parent,
 		Trace: traceOf(x.r.Header.Get("Traceparent")), Role: holdfast.PrimaryRole,
-		Upstream: x.rt.up.Name, Model: x.modelName(), Protocol: x.rt.protocol,
+		Upstream: x.rt.up.Name, Model: x.modelName(), Protocol: x.rt.protocol, Sent: sent,
 	}
 	if x.attempt != nil {
 		a.Agent = x.attempt.Verdict.Agent
@@ -70,6 +78,7 @@ func (x *exchange) endRecord() {
 			_, _, failed = m.live.Failure()
 		})
 		whole = m.over
+		a.Received = m.content(a.Received)
 	}
 	switch {
 	case a.Status == 0 && x.left == "", a.Status != 0 && a.Status/100 != 2, failed:
@@ -92,6 +101,18 @@ func traceOf(header string) string {
 	return parts[1]
 }
 
+// framing is about how many bytes of a frame are no content, least how many are at
+// the least.
+const (
+	framing = 150
+	least   = 4
+)
+
+// content is about how many bytes of an answer are what it says.
+func (m *meter) content(bytes int64) int64 {
+	return min(max(bytes-framing*m.frames, least*m.frames), bytes)
+}
+
 // meter reads the tokens of an answer out of the copy that is read of it. It keeps
 // no part of the content. A nil meter reads nothing.
 type meter struct {
@@ -101,6 +122,7 @@ type meter struct {
 	members  members // of an answer that comes in one piece
 	over     bool    // a stream came to its end
 	broken   bool    // by a defect
+	frames   int64   // of a stream
 }
 
 // newMeter is the meter of an answer; nil where nothing is recorded of it, or
@@ -119,6 +141,7 @@ func (m *meter) event(e sse.Event) {
 	if m == nil || m.broken {
 		return
 	}
+	m.frames++
 	m.broken = !m.x.p.guarded("usage", func() {
 		if hasObject(e.Data, "usage") || bytes.Contains(e.Data, []byte(`"error"`)) {
 			m.live.Event(e, func(holdfast.Delta) {})

@@ -152,11 +152,14 @@ func TestEveryProtocolTellsItsUsage(t *testing.T) {
 					list := s.recorded(1)
 					wantRecord := holdfast.Attempt{
 						Principal: holdfast.Local, Trace: "0af7651916cd43dd8448eb211c80319c", Role: holdfast.PrimaryRole,
-						Upstream: string(w.protocol), Model: "m1", Protocol: w.protocol, Status: 200, Outcome: holdfast.OutcomeOK,
+						Upstream: string(w.protocol), Model: "m1", Protocol: w.protocol, Sent: int64(len(w.body)), Status: 200, Outcome: holdfast.OutcomeOK,
 					}
-					varies := cmpopts.IgnoreFields(holdfast.Attempt{}, "ID", "Began", "Ended", "Tokens", "Session", "Branch")
+					varies := cmpopts.IgnoreFields(holdfast.Attempt{}, "ID", "Began", "Ended", "Tokens", "Session", "Branch", "Received")
 					if diff := cmp.Diff([]holdfast.Attempt{wantRecord}, list, varies); diff != "" {
 						t.Fatal(diff)
+					}
+					if got := list[0].Received; how == "whole" && got != int64(len(want)) || got < int64(4*strings.Count(want, "data: ")) || got > int64(len(want)) {
+						t.Errorf("%d bytes received of %d", got, len(want))
 					}
 					if got := counts(list[0].Tokens); got != w.ended {
 						t.Errorf("got %s, want %s", got, w.ended)

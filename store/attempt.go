@@ -73,8 +73,8 @@ type Attempts interface {
 	// auxiliary ones.
 	SumAttempts(ctx context.Context, q UsageQuery) ([]UsageSum, error)
 	// Spent is what the attempts of each caller that began at since or later cost,
-	// as far as it is known, in the order of principals and labels. Callers of whom
-	// no cost is known may be left out.
+	// with the estimates of what was not told, in the order of principals and labels.
+	// Callers of whom neither is known are left out.
 	Spent(ctx context.Context, since time.Time) ([]Spending, error)
 	// ExpireAttempts removes records of attempts that began before t, and returns
 	// how many.

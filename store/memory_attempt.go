@@ -124,8 +124,13 @@ func (m *Memory) Spent(_ context.Context, since time.Time) ([]Spending, error) {
 	defer m.mu.RUnlock()
 	costs := map[holdfast.Caller]int64{}
 	for _, a := range m.attempts {
-		if a.Cost != nil && !a.Began.Before(stored(since)) {
-			costs[holdfast.Caller{Principal: a.Principal, Label: a.Label}] += *a.Cost
+		if a.Began.Before(stored(since)) {
+			continue
+		}
+		for _, part := range []*int64{a.Cost, a.Estimate} {
+			if part != nil {
+				costs[holdfast.Caller{Principal: a.Principal, Label: a.Label}] += *part
+			}
 		}
 	}
 	var list []Spending

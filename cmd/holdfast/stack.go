@@ -70,7 +70,9 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 		led = s.ledger
 	}
 	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}
-	s.handler = proxy.New(limits, ups, s.transport, may.auth, coordinator, led, log, reg)
+	s.handler = proxy.New(limits, proxy.Parts{
+		Upstreams: ups, Transport: s.transport, Authenticator: may.auth, Engine: coordinator, Ledger: led,
+	}, log, reg)
 	return s, nil
 }
 

@@ -115,7 +115,7 @@ func TestVersion4OpensForever(t *testing.T) {
 			ID: "a1", Began: began, Ended: began.Add(time.Second), Principal: "work", Label: "a label", Session: "s1", Branch: "b1", Boundary: "c1",
 			Conversation: "v1", Job: "j1", Parent: "a0", Trace: "t1", Agent: "codex", Role: holdfast.SummaryRole, Upstream: "u1", Model: "m1", Protocol: holdfast.Chat,
 			Tokens: holdfast.Tokens{Input: n(1), CacheRead: n(0), CacheWrite: n(3), Output: n(4)},
-			Price:  &holdfast.Price{Input: 10, CacheRead: 11, CacheWrite: 12, Output: 13}, Cost: n(6), Status: 529, Outcome: holdfast.OutcomeBroken,
+			Price:  &holdfast.Price{Input: 10, CacheRead: 11, CacheWrite: 12, Output: 13}, Cost: n(6), Sent: 14, Received: 15, Estimate: n(16), Status: 529, Outcome: holdfast.OutcomeBroken,
 		},
 	})
 	expect(t, load(t, s, "s1").Agent, "codex")

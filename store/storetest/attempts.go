@@ -34,7 +34,7 @@ func fullAttempt(id string) holdfast.Attempt {
 		Session: "s", Branch: "b", Boundary: "c", Conversation: "v", Job: "j", Parent: "a0", Trace: "t", Agent: "codex",
 		Role: holdfast.SummaryRole, Upstream: "u", Model: "m", Protocol: holdfast.Chat,
 		Tokens: holdfast.Tokens{Input: new(int64(1)), CacheRead: new(int64(0)), CacheWrite: new(int64(3)), Output: new(int64(4)), Reasoning: new(int64(5))},
-		Price:  &holdfast.Price{Input: 10, CacheRead: 11, CacheWrite: 12, Output: 13}, Cost: new(int64(6)), Status: 529,
+		Price:  &holdfast.Price{Input: 10, CacheRead: 11, CacheWrite: 12, Output: 13}, Cost: new(int64(6)), Sent: 14, Received: 15, Estimate: new(int64(16)), Status: 529,
 		Outcome: holdfast.OutcomeBroken,
 	}
 }
@@ -202,8 +202,9 @@ var counting = map[string]func(*testing.T, Store){
 		}
 	},
 	"what callers spent is told of each, from a moment on": func(t *testing.T, s Store) {
-		theirs, labelled := told(attempt("a9", 9), 1, 1, 1000), told(attempt("a8", 8), 1, 1, 5)
+		theirs, labelled := told(attempt("a9", 9), 1, 1, 1000), attempt("a8", 8)
 		theirs.Principal, labelled.Label = stranger, "laptop"
+		theirs.Estimate, labelled.Estimate = new(int64(7)), new(int64(5)) // a part of it was not told, and nothing was
 		add(t, s, told(attempt("a1", 1), 1, 1, 1), told(attempt("a2", 2), 1, 1, 10), attempt("a3", 3), told(attempt("a4", 4), 1, 1, 100), theirs, labelled)
 		of := func(p holdfast.Principal, label string, cost int64) store.Spending {
 			return store.Spending{Caller: holdfast.Caller{Principal: p, Label: label}, Cost: cost}
@@ -212,9 +213,9 @@ var counting = map[string]func(*testing.T, Store){
 			since time.Time
 			want  []store.Spending
 		}{
-			{time.Time{}, []store.Spending{of("local", "", 111), of("local", "laptop", 5), of(stranger, "", 1000)}},
-			{at(2), []store.Spending{of("local", "", 110), of("local", "laptop", 5), of(stranger, "", 1000)}},
-			{at(5), []store.Spending{of("local", "laptop", 5), of(stranger, "", 1000)}},
+			{time.Time{}, []store.Spending{of("local", "", 111), of("local", "laptop", 5), of(stranger, "", 1007)}},
+			{at(2), []store.Spending{of("local", "", 110), of("local", "laptop", 5), of(stranger, "", 1007)}},
+			{at(5), []store.Spending{of("local", "laptop", 5), of(stranger, "", 1007)}},
 			{at(10), nil},
 		} {
 			got, err := s.Spent(t.Context(), tt.since)

@@ -102,7 +102,7 @@ func open(t *testing.T, way route) (base string, up *eval.Upstream) {
 		{Name: "responses", Protocol: holdfast.Responses, Base: &versioned},
 		{Name: "chat", Protocol: holdfast.Chat, Base: &versioned},
 	})
-	front := httptest.NewServer(proxy.New(proxy.Config{MaxBody: 8 << 20, MaxInFlight: 64 << 20}, set, transport, nil, coordinator, nil, log, reg))
+	front := httptest.NewServer(proxy.New(proxy.Config{MaxBody: 8 << 20, MaxInFlight: 64 << 20}, proxy.Parts{Upstreams: set, Transport: transport, Engine: coordinator}, log, reg))
 	t.Cleanup(front.Close)
 	return front.URL, up
 }

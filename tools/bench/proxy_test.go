@@ -56,7 +56,7 @@ func serveHoldfast(tb testing.TB, base string, enabled bool) string {
 	}
 	rt := upstream.NewTransport()
 	tb.Cleanup(rt.CloseIdleConnections)
-	return serve(tb, proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, ups, rt, nil, coordinator, nil, log, reg))
+	return serve(tb, proxy.New(proxy.Config{MaxBody: 64 << 20, MaxInFlight: 512 << 20}, proxy.Parts{Upstreams: ups, Transport: rt, Engine: coordinator}, log, reg))
 }
 
 func serve(tb testing.TB, h http.Handler) string {

@@ -13,13 +13,13 @@ import (
 const (
 	attemptColumns = `id, began_at, ended_at, principal, label, session_id, branch_id, boundary_id, conversation_id, job, parent, trace,
 		agent, role, upstream, model, protocol, input, cache_read, cache_write, output, reasoning,
-		input_price, cache_read_price, cache_write_price, output_price, cost, status, outcome`
+		input_price, cache_read_price, cache_write_price, output_price, cost, sent, received, estimate, status, outcome`
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts`
-	newestFirst    = ` ORDER BY began_at DESC, id DESC LIMIT ?`
-	sumCost        = `SELECT principal, label, CAST(sum(cost) AS BIGINT) FROM attempts
-		WHERE began_at >= ? AND cost IS NOT NULL GROUP BY principal, label ORDER BY principal, label`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	listAttempts = `SELECT ` + attemptColumns + ` FROM attempts`
+	newestFirst  = ` ORDER BY began_at DESC, id DESC LIMIT ?`
+	sumCost      = `SELECT principal, label, CAST(sum(COALESCE(cost, 0) + COALESCE(estimate, 0)) AS BIGINT) FROM attempts
+		WHERE began_at >= ? AND COALESCE(cost, estimate) IS NOT NULL GROUP BY principal, label ORDER BY principal, label`
 	expireAttempts = `DELETE FROM attempts WHERE began_at < ?`
 
 	// A sum of what nobody told is NULL.
@@ -53,7 +53,7 @@ func (s *Store) AddAttempts(ctx context.Context, attempts []holdfast.Attempt) er
 			_, err := t.exec(insertAttempt, a.ID, a.Began.UnixMicro(), a.Ended.UnixMicro(), a.Principal, a.Label, a.Session, a.Branch, a.Boundary,
 				a.Conversation, a.Job, a.Parent, a.Trace, a.Agent, a.Role, a.Upstream, a.Model, a.Protocol,
 				a.Tokens.Input, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Tokens.Output, a.Tokens.Reasoning,
-				price[0], price[1], price[2], price[3], a.Cost, a.Status, a.Outcome)
+				price[0], price[1], price[2], price[3], a.Cost, a.Sent, a.Received, a.Estimate, a.Status, a.Outcome)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (s *Store) Attempts(ctx context.Context, p holdfast.Principal, limit int) (
 			err := rows.Scan(&a.ID, instant{&a.Began}, instant{&a.Ended}, &a.Principal, &a.Label, &a.Session, &a.Branch, &a.Boundary,
 				&a.Conversation, &a.Job, &a.Parent, &a.Trace, &a.Agent, &a.Role, &a.Upstream, &a.Model, &a.Protocol,
 				&a.Tokens.Input, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Tokens.Output, &a.Tokens.Reasoning,
-				&price[0], &price[1], &price[2], &price[3], &a.Cost, &a.Status, &a.Outcome)
+				&price[0], &price[1], &price[2], &price[3], &a.Cost, &a.Sent, &a.Received, &a.Estimate, &a.Status, &a.Outcome)
 			if price[0] != nil && price[1] != nil && price[2] != nil && price[3] != nil {
 				a.Price = &holdfast.Price{Input: *price[0], CacheRead: *price[1], CacheWrite: *price[2], Output: *price[3]}
 			}

@@ -31,8 +31,11 @@ CREATE TABLE attempts (
     cache_write_price INTEGER,
     output_price      INTEGER,
     cost        INTEGER,
+    sent        INTEGER NOT NULL,
+    received    INTEGER NOT NULL,
+    estimate    INTEGER,
     status      INTEGER NOT NULL,
     outcome     TEXT    NOT NULL
 ) STRICT;
 -- The others are there so that a sum reads nothing but the index.
-CREATE INDEX attempts_began ON attempts (began_at, principal, label, cost);
+CREATE INDEX attempts_began ON attempts (began_at, principal, label, cost, estimate);

@@ -174,11 +174,14 @@ CREATE TABLE attempts (
     cache_write_price INTEGER,
     output_price      INTEGER,
     cost        INTEGER,
+    sent        INTEGER NOT NULL,
+    received    INTEGER NOT NULL,
+    estimate    INTEGER,
     status      INTEGER NOT NULL,
     outcome     TEXT    NOT NULL
 ) STRICT;
 -- The others are there so that a sum reads nothing but the index.
-CREATE INDEX attempts_began ON attempts (began_at, principal, label, cost);
+CREATE INDEX attempts_began ON attempts (began_at, principal, label, cost, estimate);
 
 INSERT INTO sessions VALUES ('s1', 'local', 'codex', 'run:work', 1767323045678901, 1767323046678901);
 INSERT INTO branches VALUES ('b1', 's1', '', '', 0, 1, 1767323045678901, 1767323045678901);
@@ -197,5 +200,5 @@ INSERT INTO events VALUES ('c1', 2, 'e2', 'assistant', 1767323046678901, CAST('{
 INSERT INTO leases VALUES ('c1', 'one', '1', 1767323046678901);
 INSERT INTO keys VALUES ('abcdefgh', 'local', 'a label', x'a100000000000000000000000000000000000000000000000000000000000000', 1767323045678901, NULL, '');
 INSERT INTO keys VALUES ('ijklmnop', 'work', '', x'b200000000000000000000000000000000000000000000000000000000000000', 1767323046678901, 1767323047678901, 'abcdefgh');
-INSERT INTO attempts VALUES ('a1', 1767323045678901, 1767323046678901, 'work', 'a label', 's1', 'b1', 'c1', 'v1', 'j1', 'a0', 't1', 'codex', 'summary', 'u1', 'm1', 'chat', 1, 0, 3, 4, NULL, 10, 11, 12, 13, 6, 529, 'broken');
-INSERT INTO attempts VALUES ('a2', 1767323046678901, 1767323047678901, 'local', '', '', '', '', '', '', '', '', '', 'primary', 'u1', '', 'anthropic', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 'cancelled');
+INSERT INTO attempts VALUES ('a1', 1767323045678901, 1767323046678901, 'work', 'a label', 's1', 'b1', 'c1', 'v1', 'j1', 'a0', 't1', 'codex', 'summary', 'u1', 'm1', 'chat', 1, 0, 3, 4, NULL, 10, 11, 12, 13, 6, 14, 15, 16, 529, 'broken');
+INSERT INTO attempts VALUES ('a2', 1767323046678901, 1767323047678901, 'local', '', '', '', '', '', '', '', '', '', 'primary', 'u1', '', 'anthropic', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 'cancelled');
