@@ -47,6 +47,19 @@ plan = false
 user_decisions = true
 user_words = true
 
+[[budget]]
+name = "team.1"
+per = "month"
+soft = 40
+hard = 50.25
+
+[[budget]]
+name = "nights"
+principal = "ci*"
+label = "nightly*"
+per = "day"
+hard = 0
+
 [transcripts]
 enabled = true
 
@@ -161,6 +174,10 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 		Continuity: Continuity{
 			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
 			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
+		},
+		Budgets: []Budget{
+			{Name: "team.1", Per: PerMonth, Soft: new(int64(40_000_000)), Hard: new(int64(50_250_000))},
+			{Name: "nights", Principal: "ci*", Label: "nightly*", Per: PerDay, Hard: new(int64(0))},
 		},
 		Transcripts: Transcripts{Enabled: true},
 		Usage:       Usage{TTL: 100 * time.Hour},
@@ -368,6 +385,7 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",
 		"conversation.compaction.auto.rule.keep_last_tokens = 0", "conversation.compaction.auto.rule.keep_last_tokens = 100000000",
+		"budget = [{name = \"a\", per = \"day\", soft = 0.01}, {name = \"b\", per = \"month\", hard = 1e9}]",
 		"models.m.context_window = 1", "models.m.context_window = 100000000", "models.m.max_output = 1", "models.m.max_output = 100000000",
 		"models.m = {context_window = 2, max_output = 1}",
 		"models.m.price = {input = 0, output = 0.000001}", "models.m.price = {input = 1000000, output = 1e6}",

@@ -3,8 +3,8 @@
 // The layers, where what a later one says stands: what is built in, the user's
 // file, the workspace's file, the environment, the conversation, the file that
 // --config names, and each --set. Laws:
-//   - Keys are merged one by one. Two lists are not plain values: [[upstream]]
-//     replaces the list before it as a whole, and the rules of
+//   - Keys are merged one by one. Three lists are not plain values: [[upstream]]
+//     and [[budget]] replace the list before them as a whole, and the rules of
 //     [[conversation.compaction.rules]] go behind those of earlier layers, unless
 //     the first of them is { strategy = "replace" }. Built-in rules hold only
 //     where no layer has one.
@@ -40,9 +40,11 @@ import (
 // complete and in range.
 type Config struct {
 	// Upstreams are in order of precedence, with unique names; never empty.
-	Upstreams   []Upstream
-	Limits      Limits
-	Continuity  Continuity
+	Upstreams  []Upstream
+	Limits     Limits
+	Continuity Continuity
+	// Budgets are what callers may spend, with unique names; nil for none.
+	Budgets     []Budget
 	Transcripts Transcripts
 	Usage       Usage
 	Compaction  Compaction

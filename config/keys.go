@@ -41,6 +41,7 @@ var (
 	table = kind{value: jsonschema.Schema{Type: "object"}}
 	list  = kind{value: jsonschema.Schema{Type: "array"}}
 	price = number("3.5", jsonschema.Schema{Minimum: new(0.0), Maximum: new(float64(maxPrice))})
+	money = number("50", jsonschema.Schema{Minimum: new(0.0), Maximum: new(float64(maxBudget))})
 )
 
 // named is a table whose keys are names that a person chooses.
@@ -102,7 +103,7 @@ func choice[T ~string](values ...T) kind {
 // decide what is run, what is spent and where data goes. Of the tools also what is
 // denied is guarded: a list takes the place of the one before, so that it could
 // allow again what the user's own file denies.
-var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "extractor", "policies", "budgets", "transcripts", "usage", "principals"}
+var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "models.*.price", "extractor", "policies", "budget", "transcripts", "usage", "principals"}
 
 // isGuarded takes the name of a key in keys.
 func isGuarded(name string) bool {
@@ -132,6 +133,9 @@ var allKeys = slices.Concat(
 		{name: "compaction_continuity.preserve.plan", kind: boolean, about: "The plan and its progress."},
 		{name: "compaction_continuity.preserve.user_decisions", kind: boolean, about: "Answers to structured questions."},
 		{name: "compaction_continuity.preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
+	},
+	budgetKeys(),
+	[]key{
 		{name: "transcripts", kind: table, about: "Recording of proxied sessions."},
 		{name: "transcripts.enabled", kind: boolean, about: "Keep what passes through the proxy, as conversations."},
 		{name: "usage", kind: table, about: "Records of what calls of models took."},

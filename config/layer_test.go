@@ -325,7 +325,7 @@ func TestErrorsOfVariablesNameThem(t *testing.T) {
 }
 
 func TestAConversationGivesAJSONObject(t *testing.T) {
-	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7,"price":{"input":1,"output":2.5}}},"query":{"model":"gpt-5"},
+	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7}},"query":{"model":"gpt-5"},
 		"conversation":{"compaction":{"rules":[{"summary":{}},{"keep_first":0,"reasoning":"strip"}],"auto":{"trigger_ratio":0.5}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestAConversationGivesAJSONObject(t *testing.T) {
 	}
 	want := Default()
 	want.Limits.Body = 1 << 20
-	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7, Price: &Price{Input: 1e6, Output: 2.5e6, CacheRead: 1e6, CacheWrite: 1e6}}}
+	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
 	want.Query.Model = "gpt-5"
 	want.Compaction.Auto.TriggerRatio = 0.5
 	want.Compaction.Rules = []Rule{

@@ -41,6 +41,7 @@ type file struct {
 			UserWords     *bool `toml:"user_words"`
 		} `toml:"preserve"`
 	} `toml:"compaction_continuity"`
+	Budget      []budgetFile `toml:"budget"`
 	Transcripts struct {
 		Enabled *bool `toml:"enabled"`
 	} `toml:"transcripts"`
@@ -137,6 +138,9 @@ func (r *reader) layer(i int, f *file) error {
 	if own["upstream"].line > 0 {
 		f.Upstream = nil
 	}
+	if own[budgetKey].line > 0 {
+		f.Budget = nil
+	}
 	rules := &f.Conversation.Compaction.Rules
 	before := *rules
 	*rules = nil
@@ -156,6 +160,9 @@ func (r *reader) layer(i int, f *file) error {
 		}
 	}
 	if err := r.list(own, "upstream", len(f.Upstream)); err != nil {
+		return err
+	}
+	if err := r.list(own, budgetKey, len(f.Budget)); err != nil {
 		return err
 	}
 	if err := r.list(own, rulesKey, len(*rules)); err != nil {

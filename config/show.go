@@ -49,7 +49,10 @@ type node struct {
 
 func leaf(name string, value any) *node { return &node{name: name, value: value} }
 
-func section(name string, fields ...*node) *node { return &node{name: name, fields: fields} }
+// section is a table; a field that is nil is none.
+func section(name string, fields ...*node) *node {
+	return &node{name: name, fields: slices.DeleteFunc(fields, func(f *node) bool { return f == nil })}
+}
 
 func tree(c Config) *node {
 	transcripts := section("transcripts")
@@ -60,6 +63,7 @@ func tree(c Config) *node {
 		upstreamTree(c.Upstreams),
 		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
 		continuityTree(c.Continuity),
+		budgetsTree(c.Budgets),
 		transcripts,
 		section("usage", leaf("ttl", durationText(c.Usage.TTL))),
 		section("conversation", compactionTree(c.Compaction)),

@@ -52,6 +52,8 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
 	for text, want := range map[string]string{
 		"[tools]\nallow = [\"*\"]":                                    ":2: tools.allow ",
+		"[[budget]]\nname = \"a\"\nper = \"day\"\nhard = 1000":        ":1: budget ",
+		"models.m.price = {input = 0, output = 0}":                    ":1: models.m.price.input ",
 		"tools.deny = []":                                             ":1: tools.deny ",
 		"[mcp.a]\nenabled = true\ncommand = \"sh\"":                   ":3: mcp.a.command ",
 		"mcp.a.env.B = \"1\"":                                         ":1: mcp.a.env.B ",
@@ -62,7 +64,7 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 	}
 	w.write("home/project/sub/.holdfast.toml", "Tools.allow = [\"*\"]")
 	w.fails("in capitals", holdfast.ErrConfig, other+":1: unknown key \"Tools\"\n    Tools.allow = [\"*\"]\nDid you mean \"tools\"?")
-	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.model = \"m\"\nmodels.m.price = {input = 1, output = 2}\n[tools]\n")
+	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.model = \"m\"\nmodels.m.context_window = 2\n[tools]\n")
 	w.body("what needs no trust", 100_002, other+":1")
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
 	w.DataDir = ""
@@ -151,8 +153,8 @@ func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
 		"tools.deny = []\n":                                       "[tools]\ndeny = []\n",
 		// Each is shown also where the rest of it stands in another layer.
 		"mcp.a = {enabled = false, args = [\"-x\"]}\n":                                                              "[mcp.a]\nenabled = false\nargs = [\"-x\"]\n",
-		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n",
-		"transcripts.enabled = true\n[models.n]\n[models.m]\nprice = {output = 2}\n":                                "[transcripts]\nenabled = true\n",
+		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n\n[models.m.price]\ninput = 1.0\noutput = 2.0\n",
+		"transcripts.enabled = true\n[models.n]\n[models.m]\nprice = {output = 2}\n":                                "[transcripts]\nenabled = true\n\n[models.m.price]\noutput = 2.0\n",
 		"[mcp.a]\nurl = \"http://\\u0068\"\n[mcp.a.headers]\nX = \"\\u0031\"\n[query]\nmodel = \"m\"\n":             "[mcp.a]\nurl = \"http://h\"\n\n[mcp.a.headers]\nX = \"1\"\n",
 		"upstream = [{name = \"a\", protocol = \"chat\", base_url = \"http://\\u0068\", models = [\"\\u202e\"]}]\n": "[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\nmodels = [\"\\u202E\"]\n",
 	} {

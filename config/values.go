@@ -48,6 +48,9 @@ func (r *reader) guarded(f file, c *Config) error {
 			return err
 		}
 	}
+	if c.Budgets, err = r.budgets(f); err != nil {
+		return err
+	}
 	if err := r.tools(f, &c.Tools); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type models struct {
 	refs      []config.SecretRef // by upstream
 	transport http.RoundTripper
 	retrying  func(err error)
-	ended     func(holdfast.Attempt) // of calls for a conversation; nil: nobody is told
+	admit     func(upstream, model string) error // calls; nil: all are admitted
+	ended     func(holdfast.Attempt)             // of calls for a conversation; nil: nobody is told
 }
 
 func (a *app) newModels(cfg config.Config) *models {
@@ -66,7 +67,7 @@ func (m *models) client(name string, purpose holdfast.Purpose) (*provider.Client
 	} else if variable != "" {
 		u.Key = m.app.environ.Get(variable)
 	}
-	cfg := provider.Config{KeyName: variable}
+	cfg := provider.Config{KeyName: variable, Admit: m.admit}
 	if m.retrying != nil {
 		cfg.Retrying = func(err error, _ time.Duration) { m.retrying(err) }
 	}

@@ -246,7 +246,11 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, books ledger.S
 	if err := m.takes(name, asked); err != nil {
 		return err
 	}
-	defer a.recordCalls(m, cfg.all, books, l.ID, args.noPersist)()
+	ended, err := a.recordCalls(m, cfg.all, books, l.ID, args.noPersist)
+	if err != nil {
+		return err
+	}
+	defer ended()
 	route, err := m.route(ctx, name, holdfast.ForTurn)
 	if err != nil {
 		return err

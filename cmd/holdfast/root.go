@@ -122,7 +122,8 @@ func (a *app) rootCommand() *cobra.Command {
 	})
 	root.AddCommand(
 		a.serveCommand(), a.keyCommand(), a.ofPrincipal(a.sessionCommand()), a.ofPrincipal(a.capsuleCommand()),
-		a.ofPrincipal(a.conversationCommand()), a.configCommand(), a.queryCommand(), a.modelsCommand(), a.usageCommand(),
+		a.ofPrincipal(a.conversationCommand()), a.configCommand(), a.queryCommand(), a.modelsCommand(),
+		a.usageCommand(), a.budgetCommand(),
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)

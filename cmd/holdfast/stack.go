@@ -65,13 +65,17 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 		coordinator = s.engine
 	}
 	var led proxy.Ledger
+	var admission proxy.Admission
 	if books != nil {
-		s.ledger = newRecorder(cfg, books, log, reg, now)
-		led = s.ledger
+		var budgets *ledger.Budgets
+		if s.ledger, budgets, err = newRecorder(cfg, books, log, reg, now); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		led, admission = s.ledger, budgets
 	}
 	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}
 	s.handler = proxy.New(limits, proxy.Parts{
-		Upstreams: ups, Transport: s.transport, Authenticator: may.auth, Engine: coordinator, Ledger: led,
+		Upstreams: ups, Transport: s.transport, Authenticator: may.auth, Admission: admission, Engine: coordinator, Ledger: led,
 	}, log, reg)
 	return s, nil
 }
