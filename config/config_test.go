@@ -62,6 +62,7 @@ hard = 0
 
 [transcripts]
 enabled = true
+ttl = "2160h"
 
 [usage]
 ttl = "100h"
@@ -179,7 +180,7 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 			{Name: "team.1", Per: PerMonth, Soft: new(int64(40_000_000)), Hard: new(int64(50_250_000))},
 			{Name: "nights", Principal: "ci*", Label: "nightly*", Per: PerDay, Hard: new(int64(0))},
 		},
-		Transcripts: Transcripts{Enabled: true},
+		Transcripts: Transcripts{Enabled: true, TTL: 90 * 24 * time.Hour},
 		Usage:       Usage{TTL: 100 * time.Hour},
 		Compaction: Compaction{
 			Rules: []Rule{
@@ -380,7 +381,7 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 	for _, text := range []string{
 		"limits.body = \"64KiB\"", "limits.body = \"2GiB\"\nlimits.in_flight = \"2GiB\"", "limits.in_flight = \"64GiB\"",
 		"compaction_continuity.max_capsule_tokens = 200", "compaction_continuity.max_capsule_tokens = 20000",
-		"compaction_continuity.ttl = \"1h\"", "compaction_continuity.ttl = \"87600h\"",
+		"transcripts.ttl = \"1h\"", "transcripts.ttl = \"87600h\"", "compaction_continuity.ttl = \"1h\"", "compaction_continuity.ttl = \"87600h\"",
 		"compaction_continuity.enabled = false", "usage.ttl = \"1h\"", "usage.ttl = \"87600h\"",
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",

@@ -114,6 +114,9 @@ type Transcripts struct {
 	// Enabled keeps what passes through the proxy, as conversations; false
 	// without Continuity.
 	Enabled bool
+	// TTL is how long a recorded conversation is kept after its last use, 1 hour
+	// to 10 years, also where Enabled is false by now; 0: as long as its session.
+	TTL time.Duration
 }
 
 // Usage is the section usage.

@@ -186,6 +186,9 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 			"a model behind an upstream that takes all", "upstream = [" + up + ",\n{name=\"b\", protocol=\"chat\", base_url=\"http://h\", models=[\"gpt-5\"]}]\n",
 			"f.toml:2: upstream.models \"gpt-5\" has no effect: upstream \"a\" comes first and takes all models of its protocol. Move this one above it",
 		},
+		{"recordings that are kept too short", "transcripts.ttl = \"59m\"\n", "f.toml:1: transcripts.ttl must be from \"1h\" to \"87600h\""},
+		{"recordings that are kept too long", "transcripts.ttl = \"87601h\"\n", "f.toml:1: transcripts.ttl must be from \"1h\" to \"87600h\""},
+		{"recordings that are kept for a number", "transcripts.ttl = \"720\"\n", "f.toml:1: transcripts.ttl must be a text such as \"2160h\" or \"90m\""},
 		{"transcripts that are no truth value", "transcripts.enabled = 1\n", "f.toml:1: transcripts.enabled must be true or false\n    transcripts.enabled = 1"},
 		{
 			"a rule without a policy", "[[conversation.compaction.rules]]\nsummary = {}\n[[conversation.compaction.rules]]\nkeep_first = 2\n",

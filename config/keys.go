@@ -138,6 +138,7 @@ var allKeys = slices.Concat(
 	[]key{
 		{name: "transcripts", kind: table, about: "Recording of proxied sessions."},
 		{name: "transcripts.enabled", kind: boolean, about: "Keep what passes through the proxy, as conversations."},
+		{name: "transcripts.ttl", kind: duration(`"2160h" or "90m"`), about: "How long a recorded conversation is kept after its last use, 1h to 87600h. Not given: as long as its session, which always takes it along."},
 		{name: "usage", kind: table, about: "Records of what calls of models took."},
 		{name: "usage.ttl", kind: duration(`"8760h" or "90m"`), about: "How long a record is kept after its call, 1h to 87600h."},
 		{name: "conversation", kind: table, about: "Conversations of Holdfast itself."},

@@ -43,7 +43,8 @@ type file struct {
 	} `toml:"compaction_continuity"`
 	Budget      []budgetFile `toml:"budget"`
 	Transcripts struct {
-		Enabled *bool `toml:"enabled"`
+		Enabled *bool   `toml:"enabled"`
+		TTL     *string `toml:"ttl"`
 	} `toml:"transcripts"`
 	Usage struct {
 		TTL *string `toml:"ttl"`

@@ -38,6 +38,10 @@ func TestErrorsOfQueriesAndTools(t *testing.T) {
 			"recording without continuity", "transcripts.enabled = true\ncompaction_continuity.enabled = false\n",
 			"f.toml:1: transcripts.enabled = true has no effect while compaction_continuity.enabled = false. Remove it, or set compaction_continuity.enabled = true",
 		},
+		{
+			"a time for recordings without continuity", "transcripts.ttl = \"2h\"\ncompaction_continuity.enabled = false\n",
+			"f.toml:1: transcripts.ttl has no effect while compaction_continuity.enabled = false. Remove it, or set compaction_continuity.enabled = true",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantError(t, c.text, c.want) })
 	}
@@ -84,6 +88,7 @@ func TestWhatALaterLayerTakesBackIsGone(t *testing.T) {
 		{"a list takes the place of the one before", []string{"tools = {allow = [\"a\", \"b\"], deny = [\"c\", \"d\"]}", "tools = {allow = [\"e\"], deny = []}"}, func(c *Config) {
 			c.Tools.Allow = []string{"e"}
 		}},
+		{"a time for recordings without continuity", []string{"transcripts.ttl = \"2h\"", "compaction_continuity.enabled = false"}, func(c *Config) { c.Continuity.Enabled = false }},
 		{"recording without continuity", []string{"transcripts.enabled = true", "compaction_continuity.enabled = false"}, func(c *Config) { c.Continuity.Enabled = false }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -58,6 +58,9 @@ func tree(c Config) *node {
 	transcripts := section("transcripts")
 	if c.Continuity.Enabled {
 		transcripts.fields = append(transcripts.fields, leaf("enabled", c.Transcripts.Enabled))
+		if c.Transcripts.TTL > 0 {
+			transcripts.fields = append(transcripts.fields, leaf("ttl", durationText(c.Transcripts.TTL)))
+		}
 	}
 	return section("",
 		upstreamTree(c.Upstreams),

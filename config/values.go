@@ -39,6 +39,9 @@ func (r *reader) config(f file) (Config, error) {
 // guarded are the values of the tables that have guarded keys.
 func (r *reader) guarded(f file, c *Config) error {
 	set(&c.Transcripts.Enabled, f.Transcripts.Enabled)
+	if err := r.duration("transcripts.ttl", f.Transcripts.TTL, &c.Transcripts.TTL, time.Hour, 87600*time.Hour); err != nil {
+		return err
+	}
 	err := r.duration("usage.ttl", f.Usage.TTL, &c.Usage.TTL, time.Hour, 87600*time.Hour)
 	if err != nil {
 		return err
@@ -63,12 +66,18 @@ func (r *reader) guarded(f file, c *Config) error {
 
 // dependent checks guarded values by what other layers or sections have.
 func (r *reader) dependent(c *Config) error {
-	const recording, continuity = "transcripts.enabled", "compaction_continuity.enabled"
+	const recording, ttl, continuity = "transcripts.enabled", "transcripts.ttl", "compaction_continuity.enabled"
 	if c.Transcripts.Enabled && !c.Continuity.Enabled {
 		if !r.overruled(recording, continuity) {
 			return r.at(recording, "= true has no effect while %s = false. Remove it, or set %s = true", continuity, continuity)
 		}
 		c.Transcripts.Enabled = false
+	}
+	if c.Transcripts.TTL > 0 && !c.Continuity.Enabled {
+		if !r.overruled(ttl, continuity) {
+			return r.at(ttl, "has no effect while %s = false. Remove it, or set %s = true", continuity, continuity)
+		}
+		c.Transcripts.TTL = 0
 	}
 	if err := r.denied(&c.Tools); err != nil {
 		return err

@@ -85,7 +85,10 @@ type Config struct {
 	TTL        time.Duration // 0: capsules are kept forever
 	// Transcripts records branches as conversations. Redact is required with it.
 	Transcripts bool
-	Without     Ablation // for measurements
+	// TranscriptTTL is how long recordings are kept after their last use, also
+	// where Transcripts is off; 0: as long as their sessions.
+	TranscriptTTL time.Duration
+	Without       Ablation // for measurements
 }
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.
@@ -121,7 +124,7 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 	e.content = newContent()
 	if cfg.Transcripts {
 		e.scribe = recording.New(st, recording.Config{
-			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept,
+			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept, TTL: cfg.TranscriptTTL,
 			Count: func(outcome string) { m.transcripts.WithLabelValues(outcome).Inc() },
 		}, log)
 	}
@@ -163,11 +166,9 @@ func (e *Engine) sweep() {
 		after = rs[len(rs)-1].Seq
 	}
 	for {
-		if now := e.now(); e.cfg.TTL > 0 && now.Sub(expired) >= time.Hour {
+		if now := e.now(); now.Sub(expired) >= time.Hour {
 			expired = now
-			if n, err := e.store.Expire(context.Background(), now.Add(-e.cfg.TTL)); err == nil && n > 0 {
-				e.log.Info("sessions expired", "count", n)
-			}
+			e.expire(now)
 		}
 		select {
 		case <-e.stop:
@@ -182,6 +183,26 @@ func (e *Engine) sweep() {
 			}
 		}
 		e.dropIdle()
+	}
+}
+
+// expire erases what has come of age. What the store refuses now is tried again
+// with the next round.
+func (e *Engine) expire(now time.Time) {
+	for _, kind := range []struct {
+		what  string
+		ttl   time.Duration
+		erase func(context.Context, time.Time) (int, error)
+	}{
+		{"sessions", e.cfg.TTL, e.store.Expire},
+		{"recordings", e.cfg.TranscriptTTL, e.store.ExpireRecordings},
+	} {
+		if kind.ttl <= 0 {
+			continue
+		}
+		if n, err := kind.erase(context.Background(), now.Add(-kind.ttl)); err == nil && n > 0 {
+			e.log.Info(kind.what+" expired", "count", n)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/conversation"
@@ -345,4 +347,67 @@ func TestRecordingThatIsSwitchedOnLaterTakesWhatTheHistoryHas(t *testing.T) {
 	w.restart()
 	w.turn(s1, join(h, result("c1", "a b")), answer("Done."))
 	w.expectRecorded("turn\nuser build it\nassistant looking...\ncall c1 Bash {\"command\":\"ls\"}\nresult c1 a b\nassistant Done.\n")
+}
+
+// TestRecordingsExpireWhenAServerStarts keeps the session, and what nobody
+// recorded.
+func TestRecordingsExpireWhenAServerStarts(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		ttl         time.Duration
+		transcripts bool
+		want        []holdfast.ConversationID
+	}{
+		{"by their own time", time.Hour, true, []holdfast.ConversationID{"own", "young"}},
+		{"also where nothing is recorded any more", time.Hour, false, []holdfast.ConversationID{"own", "young"}},
+		{"never where no time is set", 0, true, []holdfast.ConversationID{"old", "own", "young"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				now := time.Now()
+				b := store.Batch{
+					Session:  store.Session{ID: "s", Principal: holdfast.Local, Key: "k", CreatedAt: now, UsedAt: now},
+					Branches: []store.Branch{{ID: "b", Session: "s", CreatedAt: now, UsedAt: now}},
+				}
+				if err := w.st.Apply(t.Context(), []store.Batch{b})[0]; err != nil {
+					t.Fatal(err)
+				}
+				for id, age := range map[holdfast.ConversationID]time.Duration{"old": time.Hour + time.Second, "own": time.Hour + time.Second, "young": time.Hour} {
+					c := store.Conversation{ID: id, Principal: holdfast.Local, Origin: store.RecordedConversation, CreatedAt: now.Add(-age)}
+					switch id {
+					case "old":
+						c.Branch = "b"
+					case "own":
+						c.Origin = store.OwnConversation
+					}
+					if err := w.st.Create(t.Context(), c, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.stop()
+				w.cfg.Transcripts, w.cfg.TranscriptTTL = test.transcripts, test.ttl
+				w.start()
+				synctest.Wait()
+				list, err := w.st.List(t.Context(), holdfast.Local, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ids []holdfast.ConversationID
+				for _, c := range list {
+					ids = append(ids, c.ID)
+				}
+				slices.Sort(ids)
+				if !slices.Equal(ids, test.want) {
+					t.Errorf("left are %q, want %q", ids, test.want)
+				}
+				if _, err := w.st.Load(t.Context(), holdfast.Local, "s"); err != nil {
+					t.Errorf("the session: %v", err)
+				}
+				if said := strings.Contains(w.log.String(), `msg="recordings expired" count=1`); said != (test.ttl > 0) {
+					t.Errorf("the log:\n%s", w.log.String())
+				}
+			})
+		})
+	}
 }

@@ -476,3 +476,16 @@ func (m *Memory) Expire(ctx context.Context, t time.Time) (int, error) {
 	}
 	return len(old), nil
 }
+
+// ExpireRecordings implements Sweeper.
+func (m *Memory) ExpireRecordings(ctx context.Context, t time.Time) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.streams {
+		if s.Origin == RecordedConversation && s.UsedAt.Before(stored(t)) {
+			m.drop(s)
+			n++
+		}
+	}
+	return n, nil
+}

@@ -219,10 +219,15 @@ func (m *Memory) Change(ctx context.Context, p holdfast.Principal, id holdfast.C
 // Delete implements Conversations.
 func (m *Memory) Delete(ctx context.Context, p holdfast.Principal, id holdfast.ConversationID) error {
 	return m.change(ctx, p, id, func(s *memoryStream) error {
-		delete(m.recordings, recordingKey{p, s.Branch})
-		delete(m.streams, id)
+		m.drop(s)
 		return nil
 	})
+}
+
+// drop erases a conversation. m.mu is held.
+func (m *Memory) drop(s *memoryStream) {
+	delete(m.recordings, recordingKey{s.Principal, s.Branch})
+	delete(m.streams, s.ID)
 }
 
 // Hold implements Conversations.

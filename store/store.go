@@ -26,6 +26,15 @@
 //   - No read crosses principals.
 //   - Times are kept to the microsecond and come back in UTC.
 //
+// What is removed, and when:
+//
+//	sessions with all their rows         Remove; Expire by the last use
+//	conversations, recorded              with their session; ExpireRecordings by the last use; Delete
+//	conversations, own and imported      Delete only
+//	leases                               Release; with their conversation
+//	removals                             Expire, 30 days later at the earliest
+//	keys                                 DeleteKey, once they are revoked
+//
 // All implementations are safe for concurrent use.
 package store
 
@@ -212,4 +221,8 @@ type Sweeper interface {
 	// Expire removes sessions that were last used before t, as Remove does, and
 	// returns how many. It may forget removals that are older than 30 days.
 	Expire(ctx context.Context, t time.Time) (int, error)
+	// ExpireRecordings erases the conversations with the origin
+	// RecordedConversation that were last used before t, of all principals,
+	// archived ones too, and returns how many. Their sessions stay.
+	ExpireRecordings(ctx context.Context, t time.Time) (int, error)
 }

@@ -59,8 +59,8 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 			},
 			CopyOnFork:  c.Fork == config.ForkCopy,
 			TTL:         c.TTL,
-			Transcripts: cfg.Transcripts.Enabled,
-			Without:     without,
+			Transcripts: cfg.Transcripts.Enabled, TranscriptTTL: cfg.Transcripts.TTL,
+			Without: without,
 		}, log, engine.NewMetrics(reg), now)
 		coordinator = s.engine
 	}

@@ -35,6 +35,7 @@ type Branch struct {
 
 	loaded, exists bool
 	id             holdfast.ConversationID
+	used           time.Time // the newest append
 	state          state
 	ids            ring[holdfast.EventID]
 	contents       ring[holdfast.Digest]
@@ -68,6 +69,19 @@ func (b *Branch) failed(err error) {
 	case holdfast.ErrNewer, holdfast.ErrInternal, holdfast.ErrUsage:
 		b.over = true
 	}
+	b.behind.Store(true)
+}
+
+// erased notes that the conversation is gone. Where it may have come of age, the
+// next passage, which must be of a whole epoch, begins another one; else somebody
+// erased it, and nothing more is recorded.
+func (b *Branch) erased(p *Passage, ttl time.Duration) {
+	if p == nil || ttl <= 0 || p.At.Sub(b.used) < ttl {
+		b.over = true
+		return
+	}
+	b.loaded, b.id, b.used = false, "", time.Time{}
+	b.lost, b.missed = true, false
 	b.behind.Store(true)
 }
 
@@ -154,7 +168,7 @@ func (r *Recorder) read(ctx context.Context, b *Branch, c store.Conversation) er
 		}
 		b.learn(row)
 	}
-	b.id, b.state.head = c.ID, c.Head
+	b.id, b.used, b.state.head = c.ID, c.UsedAt, c.Head
 	b.loaded, b.exists = true, true
 	return nil
 }

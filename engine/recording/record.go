@@ -107,10 +107,13 @@ func (r *Recorder) append(ctx context.Context, b *Branch, p *Passage, d *draft) 
 		c := r.head(b, p.At)
 		c.Title = d.title
 		if err = r.st.Create(ctx, c, d.rows); err == nil {
-			b.id, b.exists = c.ID, true
+			b.id, b.used, b.exists = c.ID, p.At, true
 		}
 	default:
 		err = r.st.Append(ctx, b.key.Principal, b.id, d.head, d.rows)
+		if err == nil {
+			b.used = p.At
+		}
 		if err == nil && d.title != "" {
 			err = r.st.Change(ctx, b.key.Principal, b.id, store.ConversationChange{Title: &d.title})
 		}

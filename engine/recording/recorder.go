@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/store"
@@ -33,6 +34,9 @@ type Config struct {
 	// Exists reports whether a session is still kept. It is asked before its
 	// branch's conversation is begun.
 	Exists func(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (bool, error)
+	// TTL is how long a conversation is kept after its last use; 0: as long as its
+	// session. One that is gone by then is begun anew.
+	TTL time.Duration
 	// Count is told what became of each passage.
 	Count func(outcome string)
 }
@@ -112,7 +116,7 @@ func (r *Recorder) run() {
 		case err == nil:
 			r.note(nil)
 		case holdfast.CodeOf(err) == holdfast.ErrNotFound:
-			j.branch.over = true // it was erased
+			j.branch.erased(j.passage, r.cfg.TTL)
 		default:
 			j.branch.failed(err)
 			r.cfg.Count(Failed)

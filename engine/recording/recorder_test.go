@@ -258,6 +258,41 @@ func TestWhatCannotBeReadEndsTheRecordingOfItsBranch(t *testing.T) {
 	}
 }
 
+func TestAConversationThatCameOfAgeIsBegunAnew(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		ttl  time.Duration
+		want []string
+	}{
+		{"at the end of its time", 3 * time.Second, []string{"(turn) u1 a1 (turn) u2 a2 (turn) u3 a3"}},
+		{"before its time a person erased it", 4 * time.Second, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.r.cfg.TTL = test.ttl
+			d.r.Put(d.b, history(0, true, "u1", "a1")) // at second 2
+			d.stop()
+			if _, err := d.st.ExpireRecordings(t.Context(), time.Unix(3, 0)); err != nil {
+				t.Fatal(err)
+			}
+			b := d.b
+			d.start()
+			d.r.cfg.TTL = test.ttl
+			d.b = b
+			d.r.Put(d.b, history(2, false, "u1", "a1", "u2", "a2", "u3")) // at second 5, from a part of the epoch
+			d.stop()
+			d.start()
+			d.r.cfg.TTL = test.ttl
+			d.b = b
+			if anew := d.b.Behind(); anew != (test.want != nil) {
+				t.Errorf("the next passage must be whole: %t", anew)
+			}
+			d.r.Put(d.b, history(0, true, "u1", "a1", "u2", "a2", "u3", "a3"))
+			d.expect(test.want...)
+		})
+	}
+}
+
 func TestWhatWasErasedIsNotBegunAgain(t *testing.T) {
 	erase := func(d *desk) {
 		c, err := d.st.ByBranch(context.Background(), holdfast.Local, "b")

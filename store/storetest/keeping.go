@@ -181,6 +181,70 @@ var keeping = map[string]func(*testing.T, Store){
 			return err
 		})
 	},
+
+	"recordings last used before a time expire, of all principals, and nothing else": func(t *testing.T, s Store) {
+		one := session("s1")
+		apply(t, s, store.Batch{Session: one, Branches: []store.Branch{branch(one, "b1", 0), branch(one, "b2", 0)}})
+		kept := map[holdfast.ConversationID]bool{}
+		for _, c := range []struct {
+			id, branch string
+			origin     store.ConversationOrigin
+			principal  holdfast.Principal
+			used       int
+			archived   bool
+			stays      bool
+		}{
+			{id: "old", branch: "b1", origin: store.RecordedConversation, used: 4},
+			{id: "archived", origin: store.RecordedConversation, used: 4, archived: true},
+			{id: "theirs", origin: store.RecordedConversation, principal: stranger, used: 4},
+			{id: "in time", branch: "b2", origin: store.RecordedConversation, used: 5, stays: true},
+			{id: "own", origin: store.OwnConversation, used: 4, stays: true},
+			{id: "imported", origin: store.ImportedConversation, used: 4, stays: true},
+		} {
+			row := conversation(c.id)
+			row.Branch, row.Origin, row.Archived = holdfast.BranchID(c.branch), c.origin, c.archived
+			row.CreatedAt, row.UsedAt = at(1), at(1)
+			if c.principal != "" {
+				row.Principal = c.principal
+			}
+			create(t, s, row, event(c.used, "turn"))
+			kept[row.ID] = c.stays
+		}
+
+		n, err := s.ExpireRecordings(t.Context(), at(5))
+		expectCode(t, err, "")
+		expect(t, n, 3)
+		for _, p := range []holdfast.Principal{holdfast.Local, stranger} {
+			list, err := s.List(t.Context(), p, true)
+			expectCode(t, err, "")
+			for _, c := range list {
+				if !kept[c.ID] {
+					t.Errorf("%s is still there", c.ID)
+				}
+				delete(kept, c.ID)
+			}
+		}
+		for id, stays := range kept {
+			if stays {
+				t.Errorf("%s is gone", id)
+			}
+		}
+		if _, err := s.Load(t.Context(), holdfast.Local, "s1"); err != nil {
+			t.Errorf("the session of an expired recording: %v", err)
+		}
+		ids, _ := removals(t, s, 0)
+		expect(t, ids, nil)
+
+		// The branch is free for a new recording, which has nothing of the old one.
+		again := conversation("again")
+		again.Branch, again.Origin = "b1", store.RecordedConversation
+		create(t, s, again, event(9, "turn"))
+		expect(t, len(events(t, s, "again", store.EventRange{})), 1)
+
+		n, err = s.ExpireRecordings(t.Context(), at(5))
+		expectCode(t, err, "")
+		expect(t, n, 0)
+	},
 }
 
 // expectErased checks what is left of recordings when the session s1 goes, which

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/store/internal/refuse"
 )
 
@@ -21,6 +22,7 @@ const (
 		(SELECT s.principal, b.id FROM sessions s JOIN branches b ON b.session_id = s.id WHERE s.used_at < ?)`
 	removeOld     = `INSERT INTO removals (session_id, removed_at) SELECT id, ? FROM sessions WHERE used_at < ? ORDER BY used_at, id`
 	deleteOld     = `DELETE FROM sessions WHERE used_at < ?`
+	eraseUnused   = `DELETE FROM conversations WHERE origin = ? AND used_at < ?`
 	forgetRemoved = `DELETE FROM removals WHERE removed_at < ?`
 )
 
@@ -71,6 +73,23 @@ func (s *Store) Expire(ctx context.Context, before time.Time) (int, error) {
 		err = s.wipe(ctx)
 	}
 	return int(removed), err
+}
+
+// ExpireRecordings implements store.Sweeper. What it leaves in the files of the
+// database is wiped as by Remove.
+func (s *Store) ExpireRecordings(ctx context.Context, before time.Time) (int, error) {
+	var erased int64
+	err := s.write(ctx, func(t tx) (err error) {
+		erased, err = t.exec(eraseUnused, store.RecordedConversation, before.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return 0, s.explain("remove expired recordings", err)
+	}
+	if erased > 0 {
+		err = s.wipe(ctx)
+	}
+	return int(erased), err
 }
 
 // wipe follows a removal that is already committed, whatever became of its
