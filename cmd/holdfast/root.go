@@ -123,7 +123,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.keyCommand(), a.ofPrincipal(a.sessionCommand()), a.ofPrincipal(a.capsuleCommand()),
 		a.ofPrincipal(a.conversationCommand()), a.configCommand(), a.queryCommand(), a.modelsCommand(),
-		a.usageCommand(), a.budgetCommand(),
+		a.usageCommand(), a.budgetCommand(), a.storeCommand(),
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)

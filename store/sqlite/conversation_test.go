@@ -316,6 +316,15 @@ func TestVersion2OpensForever(t *testing.T) {
 // openDump opens a database that a dump describes.
 func openDump(t *testing.T, name string) *Store {
 	t.Helper()
+	s := openAt(t, dumped(t, name))
+	target := schemaObjects(t, openAt(t, newPath(t)).writer)
+	expect(t, schemaObjects(t, s.writer), target) // as a new database has them
+	return s
+}
+
+// dumped makes a database of a dump, as it is.
+func dumped(t *testing.T, name string) string {
+	t.Helper()
 	dump, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -334,8 +343,5 @@ func openDump(t *testing.T, name string) *Store {
 	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("the dump is not in the database yet: %v", err)
 	}
-	s := openAt(t, path)
-	target := schemaObjects(t, openAt(t, newPath(t)).writer)
-	expect(t, schemaObjects(t, s.writer), target) // as a new database has them
-	return s
+	return path
 }

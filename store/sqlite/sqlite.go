@@ -8,9 +8,10 @@
 //   - The file and its -wal and -shm companions have mode 0600; a directory
 //     that is made for them has 0700.
 //   - Several processes may open one file: a command works on the sessions of
-//     a running server, which learns of removals through Removals. So there is
-//     no read-only way to open it. Writers wait for each other up to five
-//     seconds, readers for nobody. The file must be on a local disk.
+//     a running server, which learns of removals through Removals. So a Store
+//     always writes, and only a Reader, which checks and copies, does not.
+//     Writers wait for each other up to five seconds, readers for nobody. The
+//     file must be on a local disk.
 //   - A file of a newer schema is refused before anything in it is changed; one
 //     of an older schema is brought forward, never back.
 //   - A removed session or conversation leaves no text in the files: freed pages
@@ -135,6 +136,15 @@ func openDatabase(ctx context.Context, d database) (*Store, error) {
 
 // connect returns a pool whose connections have the given parameters.
 func (d database) connect(params ...string) (*sql.DB, error) {
+	connector, err := driver.NewConnector(d.uri(params...))
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// uri names the file with parameters of a connection.
+func (d database) uri(params ...string) string {
 	query := url.Values{"_busy_timeout": {fmt.Sprint(d.busy.Milliseconds())}, "_dqs": {"0"}}
 	for i := 0; i < len(params); i += 2 {
 		query.Add(params[i], params[i+1])
@@ -143,11 +153,7 @@ func (d database) connect(params ...string) (*sql.DB, error) {
 	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path
 	}
-	connector, err := driver.NewConnector((&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 
 // version reads the schema version through a connection that cannot write; 0
