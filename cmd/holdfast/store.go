@@ -61,7 +61,8 @@ func (a *app) storeCheck() *cobra.Command {
 				report, err := r.Check(cmd.Context(), store.CheckOptions{
 					Full: full, Now: a.now(), Event: kindOfLine, Capsule: digestsOfCapsule,
 					Progress: func(step string, done, total int64) {
-						if time.Since(began) > progressAfter && done%progressEvery == 0 {
+						// One whose end is not known may take all of the time.
+						if total == 0 || time.Since(began) > progressAfter && done%progressEvery == 0 {
 							show(stepText("checking "+step, done, total))
 						}
 					},

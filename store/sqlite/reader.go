@@ -110,8 +110,8 @@ func (r *Reader) tidy(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer db.Close()
 	_ = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(new(int))
+	_ = db.Close()
 }
 
 // Check looks at the file, its mode and all rows, as the shared body has it.
