@@ -19,8 +19,8 @@ type CheckOptions struct {
 	// Capsule reads the JSON form of a capsule. Required; stated is the digest that
 	// it has, actual that of its content, "" where a newer version wrote it.
 	Capsule func(data []byte) (stated, actual string, err error)
-	// Progress is told of each step how much of it is done, also by several calls a
-	// second; nil: nobody is. A total of 0 is not known.
+	// Progress is told of each step how much of it is done, once for each row and
+	// by one goroutine; nil: nobody is. A total of 0 is not known.
 	Progress func(step string, done, total int64)
 }
 

@@ -31,8 +31,8 @@
 //     stored. A provider's opaque state of reasoning is encrypted or signed: it is
 //     stored as it is, or left out whole where it or the text beside it holds a
 //     secret. Media is stored as it is, but for text in it.
-//   - A conversation that was erased is not begun again by this process, and none
-//     is begun for a session that was.
+//   - A conversation that was erased is not begun again by this process, unless it
+//     had come of age (Config.TTL), and none is begun for a session that was.
 //
 // An answer is recorded when it has ended, before a history confirms it. One that
 // the agent then replaces stays in the stream.

@@ -33,7 +33,8 @@ type Backup struct {
 // Backup copies the database, as it is when the call begins, into one file with
 // mode 0600, whatever others write meanwhile. The file gets its name once it is
 // whole, flushed to the disk and checked; what was broken off leaves at most a file
-// whose name begins with a dot and ends in .partial.
+// whose name begins with a dot and ends in .partial. It is kept until somebody
+// deletes it, with what the database erases later, and with the digests of keys.
 //
 // It fails with conflict where the file exists and is not to be overwritten, or a
 // database is open there; with failed where the copy does not pass the check, so

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	driver "modernc.org/sqlite"
@@ -141,7 +142,8 @@ func (r *Reader) Check(ctx context.Context, o store.CheckOptions) (store.Report,
 		if *f.into = info.Mode().Perm(); !info.IsDir() {
 			report.Bytes += info.Size()
 		}
-		if *f.into&0o077 != 0 {
+		// Windows has no such modes.
+		if *f.into&0o077 != 0 && runtime.GOOS != "windows" {
 			open = append(open, store.Finding{
 				Kind: store.OpenToOthers, ID: f.name,
 				What: fmt.Sprintf("its mode is %04o: others on this machine may get at what is stored", *f.into),

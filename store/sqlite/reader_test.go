@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -192,12 +193,12 @@ func TestACheckFindsWhatIsWrongAndNothingElse(t *testing.T) {
 		{
 			"an event that is gone",
 			[]string{"DELETE FROM events WHERE conversation_id = 'c1' AND seq = 3"},
-			store.Finding{Kind: store.MissingEvents, Table: "conversations", ID: "c1", What: "of 6 events 1 are missing, the first of them is event 3", Next: export},
+			store.Finding{Kind: store.MissingEvents, Table: "conversations", ID: "c1", What: "events are missing: 5 of 6 are there, and event 3 is the first that is not", Next: export},
 		},
 		{
 			"the first event gone",
 			[]string{"DELETE FROM events WHERE conversation_id = 'c1' AND seq = 1"},
-			store.Finding{Kind: store.MissingEvents, Table: "conversations", ID: "c1", What: "of 6 events 1 are missing, the first of them is event 1", Next: export},
+			store.Finding{Kind: store.MissingEvents, Table: "conversations", ID: "c1", What: "events are missing: 5 of 6 are there, and event 1 is the first that is not", Next: export},
 		},
 		{
 			"the newest event gone",
@@ -431,8 +432,8 @@ func TestADamagedPageIsTheOnlyFinding(t *testing.T) {
 	}
 }
 
-// TestOnlyAFullCheckComparesIndexes takes a row out of an index, which no look at
-// the pages alone shows.
+// TestOnlyAFullCheckComparesIndexes has an index whose entries are not those that
+// its declaration asks for, which no look at the pages alone shows.
 func TestOnlyAFullCheckComparesIndexes(t *testing.T) {
 	path := healthy(t)
 	db, err := database{path, time.Second}.connect()
@@ -442,7 +443,6 @@ func TestOnlyAFullCheckComparesIndexes(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	for _, query := range []string{
 		"PRAGMA writable_schema = ON",
-		// An index that is declared without the rows that it has lost.
 		"UPDATE sqlite_schema SET sql = 'CREATE INDEX sessions_used ON sessions (created_at)' WHERE name = 'sessions_used'",
 	} {
 		if _, err := db.ExecContext(t.Context(), query); err != nil {
@@ -461,9 +461,7 @@ func TestOnlyAFullCheckComparesIndexes(t *testing.T) {
 
 func TestFilesThatOthersMayReadAreFound(t *testing.T) {
 	path := healthy(t)
-	s := openAt(t, path) // for the log
-	create := func() { apply(t, s, step(2)) }
-	create()
+	apply(t, openAt(t, path), step(2)) // there is a log now
 	for name, mode := range map[string]os.FileMode{filepath.Dir(path): 0o755, path: 0o640, path + "-wal": 0o604} {
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
@@ -473,7 +471,8 @@ func TestFilesThatOthersMayReadAreFound(t *testing.T) {
 	expect(t, report.Mode, 0o640)
 	expect(t, report.DirectoryMode, 0o755)
 	const open = ": others on this machine may get at what is stored"
-	expect(t, report.Findings[:3], []store.Finding{
+	report.Findings = slices.DeleteFunc(report.Findings, func(f store.Finding) bool { return f.Kind == store.BadCapsule }) // that of step
+	expect(t, report.Findings, []store.Finding{
 		{Kind: store.OpenToOthers, ID: filepath.Dir(path), What: "its mode is 0755" + open, Next: "run chmod 700 " + filepath.Dir(path)},
 		{Kind: store.OpenToOthers, ID: path, What: "its mode is 0640" + open, Next: "run chmod 600 " + path},
 		{Kind: store.OpenToOthers, ID: path + "-wal", What: "its mode is 0604" + open, Next: "run chmod 600 " + path + "-wal"},

@@ -371,7 +371,7 @@ func (c *check) conversation(t tx, id holdfast.ConversationID, done *int64, tota
 	case err != nil:
 		return err
 	case firstGap > 0:
-		about.Kind, about.What = store.MissingEvents, fmt.Sprintf("of %d events %d are missing, the first of them is event %d", read.head, read.head-n, firstGap)
+		about.Kind, about.What = store.MissingEvents, fmt.Sprintf("events are missing: %d of %d are there, and event %d is the first that is not", n, read.head, firstGap)
 		c.found(about)
 		if read.head == head.head {
 			return nil // with what is missing the counts would be right
