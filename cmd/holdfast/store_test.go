@@ -89,7 +89,7 @@ func TestWhatAServerWritesIsSoundAndCanBeRestored(t *testing.T) {
 }
 
 // play runs a scenario through a proxy that records into a store.
-func play(t *testing.T, st engine.Store, s eval.Scenario) {
+func play(t *testing.T, st *sqlite.Store, s eval.Scenario) {
 	t.Helper()
 	script := s.Script()
 	provider := httptest.NewServer(eval.NewUpstream(eval.Config{Seed: "fixed", Turn: script}))
@@ -101,7 +101,7 @@ func play(t *testing.T, st engine.Store, s eval.Scenario) {
 	cfg := config.Default()
 	cfg.Transcripts.Enabled = true
 	cfg.Upstreams = []config.Upstream{{Name: "up", Protocol: s.Protocol, BaseURL: target}}
-	stack, err := newStack(cfg, st, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
+	stack, err := newStack(cfg, st, st, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func checked(t testing.TB, path string, full bool) store.Report {
 }
 
 // everything writes rows of all kinds: sessions s1 with its branch b1 and its
-// recording, and s2, which is removed; conversations c1 and rec; a lease; a key.
+// recording, and s2, which is removed; conversations c1 and rec; a lease; a key; a usage record.
 func everything(t testing.TB, s *Store) {
 	t.Helper()
 	b := step(1)
@@ -82,6 +82,7 @@ func everything(t testing.TB, s *Store) {
 			ID: "rec", Principal: holdfast.Local, Origin: store.RecordedConversation, Branch: "b1", CreatedAt: at(0),
 		}, []store.StoredEvent{{ID: "e", Kind: "new", At: at(1), Line: []byte(`{"kind":"new"}`)}}),
 		s.AddKey(t.Context(), store.Key{ID: "key", Principal: "work", CreatedAt: at(0)}),
+		s.AddAttempts(t.Context(), calls("a", 1)),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +110,7 @@ func healthy(t testing.TB) string {
 // rows are what everything leaves.
 var rows = []store.TableCount{
 	{Table: "anchors", Rows: 1},
+	{Table: "attempts", Rows: 1},
 	{Table: "boundaries", Rows: 1},
 	{Table: "branches", Rows: 1},
 	{Table: "conversations", Rows: 2},
@@ -145,7 +147,7 @@ func TestACheckFindsNothingInAHealthyDatabaseAndChangesNothing(t *testing.T) {
 	}
 	for _, full := range []bool{false, true} {
 		expect(t, checked(t, path, full), store.Report{
-			Path: path, Bytes: info.Size(), Schema: 3, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
+			Path: path, Bytes: info.Size(), Schema: 4, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
 		})
 	}
 	expect(t, state(), before)
@@ -175,7 +177,7 @@ func TestACheckGoesOnBesideARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report.Findings, nil)
-	expect(t, steps, map[string]int64{"pages": 1, "tables": 12, "revisions": 1, "events": 7})
+	expect(t, steps, map[string]int64{"pages": 1, "tables": 13, "revisions": 1, "events": 7})
 	if next != 4+7 {
 		t.Errorf("%d appends", next-4)
 	}
@@ -497,7 +499,7 @@ func TestAReaderRefusesWhatAStoreRefuses(t *testing.T) {
 		code    holdfast.Code
 		message string
 	}{
-		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 3) and was left as it is: " +
+		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 4) and was left as it is: " +
 			"upgrade Holdfast, or choose another directory with --data DIR"},
 		{text, holdfast.ErrUnavailable, text + " is not a database of Holdfast and was left as it is; move it away, or choose another directory with --data DIR"},
 		{missing, holdfast.ErrNotFound, "there is no database " + missing + ": the first session or conversation begins it; name another directory with --data DIR"},
