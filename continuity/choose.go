@@ -51,8 +51,9 @@ func rankOf(sentence string, quoted bool) rank {
 
 // sentence is a piece of a message: pieces in a row are the message.
 type sentence struct {
-	text string // with the white space that follows
-	rank rank
+	text   string // with the white space that follows
+	rank   rank
+	quoted bool // in a fence, or behind a quotation mark of mails
 }
 
 // sentencesOf cuts a message behind each end of a sentence and of a line. What
@@ -67,12 +68,12 @@ func sentencesOf(message string) (all []sentence) {
 			fence = !fence
 		}
 		if quoted {
-			all = append(all, sentence{line, rankOf(line, true)})
+			all = append(all, sentence{line, rankOf(line, true), true})
 			continue
 		}
 		for line != "" {
 			n := endOfSentence(line)
-			all = append(all, sentence{line[:n], rankOf(line[:n], false)})
+			all = append(all, sentence{line[:n], rankOf(line[:n], false), false})
 			line = line[n:]
 		}
 	}

@@ -6,8 +6,10 @@
 // Only what a harness states in machine-readable form: plan lists (TodoWrite,
 // update_plan), tasks (TaskCreate, TaskUpdate), plans shown to the user and the
 // user's word on them (ExitPlanMode), structured questions and their answers
-// (AskUserQuestion, request_user_input). No text is interpreted; the user's own
-// words are kept as words, within a cap of their own.
+// (AskUserQuestion, request_user_input); what the person edits; and what was read
+// out of the conversation, once package extract has held it against the words that
+// it rests on. This package interprets no text; the user's own words are kept as
+// words, within a cap of their own.
 //
 // # Laws
 //
@@ -22,9 +24,10 @@
 //   - A proposal never displaces the plan in force; only the user's approval does.
 //   - One active decision per subject; a newer answer supersedes.
 //   - The digest covers branch and content alone: within a branch equal content has
-//     an equal digest, whatever the revision.
-//   - Render never fails and never cuts inside a step: what does not fit is left
-//     out whole, in a fixed order, and named in one line.
+//     an equal digest, whatever the revision and the watermark.
+//   - Render never fails and never cuts inside a step or a fact: what does not fit
+//     is left out whole, in a fixed order, and named in one line.
+//   - What is provisional is kept for the person to see, and never rendered.
 package continuity
 
 import (
@@ -36,13 +39,20 @@ import (
 
 // Preserve says which parts of a capsule are kept and shown.
 type Preserve struct {
-	Plan          bool
-	UserDecisions bool
-	UserWords     bool
+	Plan                 bool
+	UserDecisions        bool
+	Constraints          bool
+	Rationale            bool // the reasons of decisions and rejected alternatives
+	RejectedAlternatives bool
+	OpenQuestions        bool
+	Facts                bool
+	UserWords            bool
 }
 
 // All keeps everything.
-var All = Preserve{Plan: true, UserDecisions: true, UserWords: true}
+var All = Preserve{
+	Plan: true, UserDecisions: true, Constraints: true, Rationale: true, RejectedAlternatives: true, OpenQuestions: true, Facts: true, UserWords: true,
+}
 
 // Call is one carrier call of a history, with what came back.
 type Call struct {
@@ -54,14 +64,15 @@ type Call struct {
 
 // Empty reports whether a capsule holds nothing that could be carried.
 func Empty(c holdfast.Capsule) bool {
-	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.UserWords) == 0
+	return c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.Constraints) == 0 &&
+		len(c.RejectedAlternatives) == 0 && len(c.OpenQuestions) == 0 && len(c.Facts) == 0 && len(c.UserWords) == 0
 }
 
 // Seal sets the schema version and the digest of c's content. The branch is part
 // of it, so that a digest in a block names one branch.
 func Seal(c holdfast.Capsule) holdfast.Capsule {
 	content := c
-	content.SchemaVersion, content.Revision, content.Digest = 0, 0, ""
+	content.SchemaVersion, content.Revision, content.Digest, content.Watermark = 0, 0, "", ""
 	raw, err := json.Marshal(content)
 	if err != nil {
 		// Plain strings and slices always marshal.
@@ -72,7 +83,7 @@ func Seal(c holdfast.Capsule) holdfast.Capsule {
 	return c
 }
 
-// clone copies what Fold may change, so that earlier revisions stay as they were.
+// clone copies what may be changed, so that earlier revisions stay as they were.
 func clone(c holdfast.Capsule) holdfast.Capsule {
 	if c.Plan != nil {
 		p := *c.Plan
@@ -83,9 +94,14 @@ func clone(c holdfast.Capsule) holdfast.Capsule {
 	}
 	if c.Proposal != nil {
 		p := *c.Proposal
+		p.Steps = append([]holdfast.Step(nil), p.Steps...)
 		c.Proposal = &p
 	}
 	c.Decisions = append([]holdfast.Decision(nil), c.Decisions...)
+	c.Constraints = append([]holdfast.Constraint(nil), c.Constraints...)
+	c.RejectedAlternatives = append([]holdfast.Alternative(nil), c.RejectedAlternatives...)
+	c.OpenQuestions = append([]holdfast.Question(nil), c.OpenQuestions...)
+	c.Facts = append([]holdfast.Fact(nil), c.Facts...)
 	c.UserWords = append([]holdfast.UserWord(nil), c.UserWords...)
 	return c
 }

@@ -124,7 +124,7 @@ func replaceSteps(c *holdfast.Capsule, steps []holdfast.Step, removed []string) 
 	if old := c.Plan; old != nil {
 		p.Removed = old.Removed
 		if old.Status == holdfast.PlanAccepted {
-			p.Text = old.Text
+			p.Text, p.Evidence = approvedText(old), old.Evidence
 		}
 		if old.Source == holdfast.FromStructuredTool {
 			for _, s := range old.Steps {
@@ -137,6 +137,15 @@ func replaceSteps(c *holdfast.Capsule, steps []holdfast.Step, removed []string) 
 	remove(&p, removed...)
 	settle(&p)
 	c.Plan = &p
+}
+
+// approvedText is a plan as the user approved it. One that was approved in prose
+// is its steps, which the agent's own list is about to replace.
+func approvedText(p *holdfast.Plan) string {
+	if p.Source == holdfast.FromConversation || p.Source == holdfast.FromEdit {
+		return stepList(p.Steps)
+	}
+	return p.Text
 }
 
 // remove adds names to Removed, without those that are steps again.

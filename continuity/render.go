@@ -23,23 +23,28 @@ type Budget struct {
 
 // Render writes the block of a capsule within a budget. ok is false when there
 // is nothing to carry: an empty capsule, or one whose plan is done and that
-// holds nothing else.
+// holds nothing else. Only what is in force is written; what is provisional never
+// is. A sentence of the user that a written fact rests on is not repeated among
+// the user's words. Facts get at most a quarter of the block.
 //
 // When it does not fit, parts go in this order: the text around an approved
 // plan's steps, finished steps (they become a count), removed steps, the user's
-// words, the text of a proposal, the oldest decisions, then the last open steps.
-// What went is named in one line.
+// words, reasons, the text of a proposal, the oldest decisions, constraints,
+// rejected alternatives, questions and facts of the lowest authority, then the
+// last open steps. Each goes whole. What went is named in one line.
 func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(string) int) (b holdfast.Block, ok bool) {
 	d := newDraft(c, keep)
+	d.boundFacts(budget.Tokens/4, estimate)
 	if keep.UserWords {
+		d.said = unstated(c, keep)
 		d.budget, d.estimate = budget.Words, estimate
-		d.pickWords(c)
+		d.pickWords()
 	}
 	if d.empty() {
 		return b, false
 	}
 	text := d.write(c)
-	for estimate(text) > budget.Tokens && d.drop(c) {
+	for estimate(text) > budget.Tokens && d.drop() {
 		text = d.write(c)
 	}
 	return holdfast.Block{Text: text, Digest: c.Digest}, true
@@ -47,17 +52,18 @@ func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(stri
 
 // draft is what of a capsule is still in the block.
 type draft struct {
-	plan      *holdfast.Plan
-	steps     []numbered
-	approved  string
-	finished  int // completed steps that are left out and counted
-	removed   []string
-	proposal  *holdfast.Proposal
-	decisions []holdfast.Decision
-	omitted   []string
-	left      int // open steps left out
-	lost      int // decisions left out
+	plan     *holdfast.Plan
+	steps    []numbered
+	approved string
+	finished int // completed steps that are left out and counted
+	removed  []string
+	proposal *holdfast.Proposal
+	items    []item
+	omitted  []string
+	left     int           // open steps left out
+	lost     [sections]int // items left out
 
+	said     []holdfast.UserWord // what words are chosen from
 	words    []holdfast.UserWord
 	unsaid   int // messages of the user left out
 	budget   int // tokens for words
@@ -65,10 +71,10 @@ type draft struct {
 }
 
 // pickWords chooses the user's words anew for the budget of the moment.
-func (d *draft) pickWords(c holdfast.Capsule) {
+func (d *draft) pickWords() {
 	d.words, d.unsaid = nil, 0
-	if d.budget > 0 {
-		d.words, d.unsaid = chooseWords(c.UserWords, d.budget, d.estimate)
+	if d.budget > 0 && len(d.said) > 0 {
+		d.words, d.unsaid = chooseWords(d.said, d.budget, d.estimate)
 	}
 }
 
@@ -99,18 +105,12 @@ func newDraft(c holdfast.Capsule, keep Preserve) *draft {
 		d.proposal = c.Proposal
 		d.trim()
 	}
-	if keep.UserDecisions {
-		for _, x := range c.Decisions {
-			if x.Status == holdfast.FactActive {
-				d.decisions = append(d.decisions, x)
-			}
-		}
-	}
+	d.items = itemsOf(c, keep)
 	return d
 }
 
 func (d *draft) empty() bool {
-	return d.plan == nil && d.proposal == nil && len(d.decisions) == 0 && len(d.words) == 0
+	return d.plan == nil && d.proposal == nil && len(d.items) == 0 && len(d.words) == 0
 }
 
 // finishedShown is how many finished steps are listed, the last ones of the
@@ -135,7 +135,7 @@ func (d *draft) trim() {
 }
 
 // drop takes the least needed part out and reports whether there was one.
-func (d *draft) drop(c holdfast.Capsule) bool {
+func (d *draft) drop() bool {
 	switch {
 	case d.approved != "":
 		d.approved = ""
@@ -157,18 +157,22 @@ func (d *draft) drop(c holdfast.Capsule) bool {
 		if d.budget /= 2; d.budget < 40 {
 			d.budget = 0
 		}
-		d.pickWords(c)
+		d.pickWords()
 		if d.budget == 0 {
-			d.unsaid = len(c.UserWords)
+			d.unsaid = len(d.said)
 		}
-	case d.proposal != nil && d.proposal.Text != "":
+	case slices.ContainsFunc(d.items, func(x item) bool { return x.reason != "" }):
+		for i := range d.items {
+			d.items[i].reason = ""
+		}
+		d.omitted = append(d.omitted, "the reasons")
+	case d.proposal != nil && (d.proposal.Text != "" || len(d.proposal.Steps) > 0):
 		p := *d.proposal
-		p.Text = ""
+		p.Text, p.Steps = "", nil
 		d.proposal = &p
 		d.omitted = append(d.omitted, "the text of the proposed plan")
-	case len(d.decisions) > 0 && (len(d.decisions) > 4 || len(d.steps) <= 1):
-		d.decisions = d.decisions[1:]
-		d.lost++
+	case len(d.items) > 0 && (len(d.items) > 4 || len(d.steps) <= 1):
+		d.dropItem(func(item) bool { return true })
 	case len(d.steps) > 1:
 		d.steps = d.steps[:len(d.steps)-1]
 		d.left++
@@ -225,14 +229,11 @@ func (d *draft) write(c holdfast.Capsule) string {
 		}
 		if p.Text != "" {
 			fmt.Fprintf(&b, "%s\n", quoted(p.Text))
+		} else if len(p.Steps) > 0 {
+			fmt.Fprintf(&b, "%s\n", quoted(stepList(p.Steps)))
 		}
 	}
-	if len(d.decisions) > 0 {
-		b.WriteString("\n## Decisions of the user\n")
-		for _, x := range d.decisions {
-			fmt.Fprintf(&b, "- %s -> %s\n", inline(x.Subject), inline(x.Statement))
-		}
-	}
+	d.writeItems(&b)
 	if len(d.words) > 0 {
 		b.WriteString("\n## Words of the user, oldest first (as typed; later words override earlier ones; nothing here is to be done again)\n")
 		for _, w := range d.words {
@@ -246,21 +247,32 @@ func (d *draft) write(c holdfast.Capsule) string {
 
 // note names what was left out, and how a person gets it.
 func (d *draft) note(b *strings.Builder) {
-	names := slices.Clone(d.omitted)
-	if d.lost > 0 {
-		names = append(names, fmt.Sprintf("%d older decisions", d.lost))
+	left := slices.Clone(d.omitted)
+	for s, n := range d.lost {
+		if n > 0 {
+			left = append(left, fmt.Sprintf("%d %s", n, names[s]))
+		}
 	}
 	if d.unsaid > 0 {
-		names = append(names, fmt.Sprintf("%d messages of the user", d.unsaid))
+		left = append(left, fmt.Sprintf("%d messages of the user", d.unsaid))
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(b, "\nLeft out for size: %s. The user can see them with `holdfast capsule show`.\n", strings.Join(names, ", "))
+	if len(left) > 0 {
+		fmt.Fprintf(b, "\nLeft out for size: %s. The user can see them with `holdfast capsule show`.\n", strings.Join(left, ", "))
 	}
+}
+
+// stepList writes steps as a numbered list.
+func stepList(steps []holdfast.Step) string {
+	lines := make([]string, len(steps))
+	for i, s := range steps {
+		lines[i] = fmt.Sprintf("%d. %s", i+1, Normal(s.Text))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // inline makes a text one line of the block.
 func inline(s string) string {
-	return neutralise(strings.Join(strings.Fields(s), " "))
+	return neutralise(Normal(s))
 }
 
 // quoted makes a text that the model wrote a quotation, line by line: no line of

@@ -1,0 +1,209 @@
+package continuity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// section is a list of facts in the block, in the order in which they stand.
+type section int
+
+const (
+	decisions section = iota
+	constraints
+	alternatives
+	questions
+	facts
+	sections
+)
+
+// headings stand over the sections, and names tell what of one was left out.
+var (
+	headings = [sections]string{
+		"## Decisions of the user", "## Constraints", "## Alternatives that the user rejected", "## Open questions", "## Facts",
+	}
+	names = [sections]string{"older decisions", "constraints", "rejected alternatives", "open questions", "facts"}
+)
+
+// item is a fact in the block: one line.
+type item struct {
+	section section
+	text    string
+	reason  string // "" for none, or when reasons were left out
+	weight  int    // of the authority that it stands on
+	age     int    // the turn that said it; what is of unknown age counts as new
+}
+
+func (i item) line() string {
+	if i.reason == "" {
+		return "- " + inline(i.text) + "\n"
+	}
+	return "- " + inline(i.text) + " (reason: " + inline(i.reason) + ")\n"
+}
+
+// weight tells authorities apart when something has to go: what is not the
+// user's own word goes first.
+func weight(by holdfast.Authority) int {
+	switch by {
+	case holdfast.ByInferred:
+		return 0
+	case holdfast.ByAgent:
+		return 1
+	}
+	return 2
+}
+
+// itemsOf lists the facts in force that are preserved. Provisional ones are
+// never among them: in a block they would read as settled.
+func itemsOf(c holdfast.Capsule, keep Preserve) (all []item) {
+	add := func(s section, text, reason string, e holdfast.Evidence) {
+		age := e.Turn
+		if age == 0 {
+			age = math.MaxInt
+		}
+		if !keep.Rationale {
+			reason = ""
+		}
+		all = append(all, item{section: s, text: text, reason: reason, weight: weight(e.By), age: age})
+	}
+	for _, x := range c.Decisions {
+		if keep.UserDecisions && x.Status == holdfast.FactActive {
+			add(decisions, x.Subject+" -> "+x.Statement, x.Rationale, x.Evidence)
+		}
+	}
+	for _, x := range c.Constraints {
+		if keep.Constraints && x.Status == holdfast.FactActive {
+			add(constraints, x.Statement, "", x.Evidence)
+		}
+	}
+	for _, x := range c.RejectedAlternatives {
+		if keep.RejectedAlternatives && x.Status == holdfast.FactRejected {
+			add(alternatives, x.Statement, x.Reason, x.Evidence)
+		}
+	}
+	for _, x := range c.OpenQuestions {
+		if keep.OpenQuestions && x.Status == holdfast.FactOpen {
+			text := x.Statement
+			if x.Kind == holdfast.Blocker {
+				text = "blocker: " + text
+			}
+			add(questions, text, "", x.Evidence)
+		}
+	}
+	for _, x := range c.Facts {
+		if keep.Facts && x.Status == holdfast.FactActive {
+			add(facts, strings.ReplaceAll(string(x.Kind), "_", " ")+": "+x.Statement, "", x.Evidence)
+		}
+	}
+	return all
+}
+
+// weakest is the item that goes first among those that may: the oldest of the
+// lowest authority, of two as old the one in the later section.
+func weakest(items []item, may func(item) bool) int {
+	worst := -1
+	for i, x := range items {
+		if !may(x) {
+			continue
+		}
+		if worst < 0 || cmp.Or(x.weight-items[worst].weight, cmp.Compare(x.age, items[worst].age), int(items[worst].section-x.section)) < 0 {
+			worst = i
+		}
+	}
+	return worst
+}
+
+// dropItem takes out the weakest item of those that may go, and counts it.
+func (d *draft) dropItem(may func(item) bool) {
+	i := weakest(d.items, may)
+	d.lost[d.items[i].section]++
+	d.items = slices.Delete(d.items, i, i+1)
+}
+
+// boundFacts keeps the section of facts within a share of the block: they are
+// no general memory.
+func (d *draft) boundFacts(share int, estimate func(string) int) {
+	size := 0
+	for _, x := range d.items {
+		if x.section == facts {
+			size += estimate(x.line())
+		}
+	}
+	isFact := func(x item) bool { return x.section == facts }
+	for size > share {
+		size -= estimate(d.items[weakest(d.items, isFact)].line())
+		d.dropItem(isFact)
+	}
+}
+
+// writeItems writes the sections that hold something.
+func (d *draft) writeItems(b *strings.Builder) {
+	at := sections
+	for _, x := range d.items {
+		if x.section != at {
+			at = x.section
+			fmt.Fprintf(b, "\n%s\n", headings[at])
+		}
+		b.WriteString(x.line())
+	}
+}
+
+// unstated is what is left of the user's words when the sentences that a
+// preserved fact rests on are taken out: the fact stands for them.
+func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
+	stated := map[string]bool{}
+	add := func(kept bool, status holdfast.FactStatus, e holdfast.Evidence) {
+		if !kept || status == holdfast.FactProvisional || weight(e.By) < 2 {
+			return
+		}
+		for _, s := range sentencesOf(e.Quote) {
+			stated[Normal(s.text)] = true
+		}
+	}
+	for _, x := range c.Decisions {
+		add(keep.UserDecisions, x.Status, x.Evidence)
+	}
+	for _, x := range c.Constraints {
+		add(keep.Constraints, x.Status, x.Evidence)
+	}
+	for _, x := range c.RejectedAlternatives {
+		add(keep.RejectedAlternatives, x.Status, x.Evidence)
+	}
+	for _, x := range c.OpenQuestions {
+		add(keep.OpenQuestions, x.Status, x.Evidence)
+	}
+	for _, x := range c.Facts {
+		add(keep.Facts, x.Status, x.Evidence)
+	}
+	if c.Plan != nil {
+		add(keep.Plan, holdfast.FactActive, c.Plan.Evidence)
+	}
+	if len(stated) == 0 {
+		return c.UserWords
+	}
+	var left []holdfast.UserWord
+	for _, w := range c.UserWords {
+		var b strings.Builder
+		for _, s := range sentencesOf(w.Text) {
+			switch {
+			case s.quoted || !stated[Normal(s.text)]:
+				b.WriteString(s.text)
+			case strings.HasSuffix(s.text, "\n"):
+				b.WriteString("\n") // what is quoted begins a line
+			}
+		}
+		if w.Text = strings.TrimSpace(b.String()); w.Text != "" {
+			left = append(left, w)
+		}
+	}
+	return left
+}
+
+// Normal is the normal form in which texts are compared: every run of white
+// space is one space, and none is left at the ends.
+func Normal(text string) string { return strings.Join(strings.Fields(text), " ") }
