@@ -140,6 +140,9 @@ type Evidence struct {
 	// Turn counts the messages that the person typed in the branch, from 1, up to
 	// the one that said it; 0 where that is not known.
 	Turn int `json:"turn,omitempty"`
+	// Last is the turn that said it again, the newest; 0 for none. It is no
+	// content: to repeat a fact leaves the digest as it is.
+	Last int `json:"last,omitempty"`
 	// Call is the tool call that carried it, for structured sources.
 	Call string `json:"call,omitempty"`
 	// Quote is literal: the sentences of the user, redacted, that it rests on. Of

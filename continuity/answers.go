@@ -2,7 +2,6 @@ package continuity
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -151,28 +150,8 @@ func decide(c *holdfast.Capsule, call, subject, answer string) {
 		}
 	}
 	c.Decisions = append(c.Decisions, holdfast.Decision{
-		ID: nextID(c.Decisions), Subject: subject, Statement: answer, Supersedes: supersedes, Status: holdfast.FactActive,
+		ID: nextID(*c, decisions), Subject: subject, Statement: answer, Supersedes: supersedes, Status: holdfast.FactActive,
 		Evidence: holdfast.Evidence{By: holdfast.ByStructured, Call: call},
 	})
-	// Superseded decisions are the first to go when the store's bound is reached.
-	for len(c.Decisions) > maxDecisions {
-		i := slices.IndexFunc(c.Decisions, func(d holdfast.Decision) bool { return d.Status != holdfast.FactActive })
-		if i < 0 {
-			i = 0
-		}
-		c.Decisions = slices.Delete(c.Decisions, i, i+1)
-	}
-}
-
-// nextID is one above the highest number in use, so that ids are never reused
-// while any decision that might name them is left.
-func nextID(ds []holdfast.Decision) string {
-	max := 0
-	for _, d := range ds {
-		var n int
-		if _, err := fmt.Sscanf(d.ID, "d%d", &n); err == nil && n > max {
-			max = n
-		}
-	}
-	return fmt.Sprintf("d%d", max+1)
+	evict(c)
 }

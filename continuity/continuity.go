@@ -23,11 +23,21 @@
 //     counts, unless its meaning is in the result (TaskCreate, questions).
 //   - A proposal never displaces the plan in force; only the user's approval does.
 //   - One active decision per subject; a newer answer supersedes.
+//   - Merge is deterministic and idempotent too. The user's own word wins by the turn
+//     in which it was said; what an agent or a model says never overrides it. To
+//     repeat a fact makes no revision.
+//   - A delta for an older revision is merged when nothing newer collides with it, or
+//     not at all.
 //   - The digest covers branch and content alone: within a branch equal content has
-//     an equal digest, whatever the revision and the watermark.
+//     an equal digest, whatever the revision, the watermark, and how often a fact was
+//     said.
 //   - Render never fails and never cuts inside a step or a fact: what does not fit
 //     is left out whole, in a fixed order, and named in one line.
-//   - What is provisional is kept for the person to see, and never rendered.
+//   - What is provisional is kept for the person to see, and never rendered. It is
+//     the first to go when the store's bound is reached.
+//
+// The room is larger than others: it holds one noun, and what harvests, merges, edits
+// and renders it must agree on every one of its fields.
 package continuity
 
 import (
@@ -71,7 +81,10 @@ func Empty(c holdfast.Capsule) bool {
 // Seal sets the schema version and the digest of c's content. The branch is part
 // of it, so that a digest in a block names one branch.
 func Seal(c holdfast.Capsule) holdfast.Capsule {
-	content := c
+	content := clone(c)
+	for _, x := range entriesOf(&content) {
+		x.evidence.Last = 0
+	}
 	content.SchemaVersion, content.Revision, content.Digest, content.Watermark = 0, 0, "", ""
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -113,7 +126,9 @@ const (
 	maxStepBytes = 4 << 10
 	maxPlanBytes = 64 << 10
 	maxRemoved   = 40
-	maxDecisions = 200
+	maxFacts     = 200 // of one list
+	// Of all lists together: eight blocks of the usual size, at three bytes a token.
+	maxFactsBytes = 8 * 2500 * 3
 )
 
 // bounded cuts a text at the last white space before max bytes and marks the cut.

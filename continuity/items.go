@@ -55,8 +55,11 @@ func weight(by holdfast.Authority) int {
 	case holdfast.ByAgent:
 		return 1
 	}
-	return 2
+	return ownWord
 }
+
+// ownWord is the weight of the user's own word.
+const ownWord = 2
 
 // itemsOf lists the facts in force that are preserved. Provisional ones are
 // never among them: in a block they would read as settled.
@@ -158,7 +161,7 @@ func (d *draft) writeItems(b *strings.Builder) {
 func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
 	stated := map[string]bool{}
 	add := func(kept bool, status holdfast.FactStatus, e holdfast.Evidence) {
-		if !kept || status == holdfast.FactProvisional || weight(e.By) < 2 {
+		if !kept || status == holdfast.FactProvisional || weight(e.By) < ownWord {
 			return
 		}
 		for _, s := range sentencesOf(e.Quote) {
