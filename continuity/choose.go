@@ -80,6 +80,24 @@ func sentencesOf(message string) (all []sentence) {
 	return all
 }
 
+// Sentence is a piece of a message. The pieces of a message in a row are the
+// message.
+type Sentence struct {
+	Text string // with the white space that follows
+	// Quoted tells that it stands in a fence or behind a quotation mark of mails:
+	// somebody else's words, or code.
+	Quoted bool
+}
+
+// Sentences cuts a message behind each end of a sentence and of a line.
+func Sentences(message string) []Sentence {
+	var out []Sentence
+	for _, s := range sentencesOf(message) {
+		out = append(out, Sentence{s.text, s.quoted})
+	}
+	return out
+}
+
 // endOfSentence is where the next sentence begins: behind a full stop, question
 // or exclamation mark, white space, and before anything but a small letter.
 func endOfSentence(line string) int {

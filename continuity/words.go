@@ -18,13 +18,17 @@ const (
 // Words makes of a user's message what is kept of it: the message itself, with
 // pasted bulk (code, logs, long blobs) cut to a stub that tells its size. ""
 // when nothing is left that would be worth keeping.
-func Words(text string) string {
+func Words(text string) string { return Shorten(text, maxWordBytes) }
+
+// Shorten cuts pasted bulk out of a long text and, when more than max bytes are
+// left, its middle, at white space. The sentences around what was cut stay.
+func Shorten(text string, max int) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(text) > 600 {
 		text = cutBulk(text)
 	}
-	if len(text) > maxWordBytes {
-		head, tail := bounded(text, maxWordBytes*2/3), text[len(text)-maxWordBytes/4:]
+	if len(text) > max {
+		head, tail := bounded(text, max*2/3), text[len(text)-max/4:]
 		if i := strings.IndexAny(tail, " \n\t"); i >= 0 {
 			tail = tail[i:]
 		}

@@ -1,0 +1,108 @@
+package extract
+
+import (
+	"strings"
+)
+
+// set makes a lookup of words that stand in one text, separated by white space.
+func set(words ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(strings.Join(words, " ")) {
+		all[w] = true
+	}
+	return all
+}
+
+// negators turn what their clause says into its contrary, or say that it is not
+// wanted, in the languages of the common words and some more. Their number in a clause must be the same in a statement.
+var negators = set(
+	"not no never none neither nor without don't doesn't didn't isn't aren't wasn't won't can't cannot shouldn't mustn't wouldn't couldn't needn't nobody nothing nowhere",
+	"forget avoid stop skip drop remove delete exclude reject rejected refuse ban banned dismiss discard abandon leave omit failed fails unlike hate dislike too",
+	"nicht kein keine keinen keinem keiner keines nie niemals ohne weder nirgends niemand nichts vergiss vergesst vergessen lass vermeide vermeiden entferne entfernen lösche löschen",
+	"abgelehnt ablehnen verworfen verwirf verzichte verzichten gescheitert streiche streichen weg",
+	"ne pas jamais aucun aucune sans ni rien oublie oubliez évite évitez supprime supprimez refusé rejeté trop",
+	"nunca jamás ningún ninguna sin tampoco nada olvida olvidad evita elimina quita rechazado demasiado",
+	"non mai nessun nessuna senza né niente dimentica evitare rimuovi rifiutato troppo",
+	"não nunca nenhum nenhuma sem nem esqueça esquece evite remova rejeitado demais",
+	"niet geen nooit zonder niets vergeet vermijd verwijder afgewezen",
+	"nie nigdy żaden żadna bez zapomnij unikaj usuń",
+	"inte ej aldrig aldri ikke ingen inget uten utan uden älä ei eivät ilman ne není nikdy nem soha nu niciodată fără değil yok hayır asla không đừng tidak jangan bukan",
+	"не нет никогда ни без нельзя забудь забудьте избегай удали отклонено слишком",
+)
+
+// negatorsUnspaced are those of languages without spaces between words.
+var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無", "无", "未", "禁", "ない", "ません", "なく", "しな", "않", "안 ", "못", "말고", "말아", "없"}
+
+// hedges and conditions limit what a sentence says. A statement must have all that
+// its words have.
+var limits = set(
+	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess",
+	"vielleicht könnte könnten eventuell möglicherweise vermutlich später wenn falls sofern bis außer nur solange sobald bevor nachdem erst",
+	"peut-être pourrait éventuellement si sauf jusqu'à jusqu'au lorsque quand seulement avant après",
+	"quizás quizá podría salvo hasta cuando solo sólo antes después excepto",
+	"forse potrebbe finché quando solo prima dopo tranne se",
+	"talvez poderia até quando só apenas antes depois exceto",
+	"misschien zou als tot tenzij alleen voordat nadat behalve",
+	"może jeśli dopóki tylko przed po chyba",
+	"может если пока когда только до после кроме возможно",
+)
+
+// glue are words that a statement may have or leave out: articles, forms of to be,
+// pronouns, politeness. Nothing with a meaning of its own is here.
+var glue = set(
+	"the a an is are be i we you it that this these those our your my please of then so just let us let's let’s will",
+	"der die das den dem des ein eine einen einem einer eines ist sind wir ich du ihr es unser unsere bitte also dann mal ja doch",
+	"le la les un une des est sont nous je vous il s'il plaît de du el los las una unos es son por favor lo gli uno",
+	"o os as um uma é são het een zijn to jest są это",
+)
+
+// reasons begin a clause that says why, and so names what was not chosen.
+var reasons = set("because since as due weil denn da parce car puisque porque pues perché porque omdat want bo ponieważ потому")
+
+// turns begin a new clause; what follows is opposed to what was before.
+var turns = set("but aber sondern mais pero ma mas maar ale но а sino however doch jedoch")
+
+// opposed are words that begin what was not chosen, up to the end of the clause or
+// one of the words that end it.
+var opposed = map[string]map[string]bool{
+	"instead of": set(""), "rather than": set(""), "in place of": set(""), "over": set(""), "statt": set(""), "anstatt": set(""), "anstelle": set(""),
+	"au lieu": set(""), "en lugar": set(""), "en vez": set(""), "invece di": set(""), "em vez": set(""), "in plaats": set(""), "zamiast": set(""), "вместо": set(""),
+	"from": set("to into towards"), "von": set("auf zu nach"), "replace": set("with by"), "replaces": set("with by"), "replacing": set("with by"),
+	"ersetze": set("durch mit"), "ersetzen": set("durch mit"), "remplace": set("par"), "switch from": set("to"),
+}
+
+// asPraise are German words behind which "zu" is a complaint, not a direction.
+var asPraise = set("viel langsam teuer groß klein komplex kompliziert schwer umständlich alt unsicher lang")
+
+// common are frequent words by which a language that these lists cover is known.
+var common = set(
+	"the a an and or is are to of in on for with we you i it that this use using do go not no be will can should have has was from by at as then our my your me please yes ok okay good great fine one all let make add run keep want need into than must may never always only",
+	"der die das und oder ist sind zu von in im auf für mit wir du ich es dass diese nicht kein ein eine wird kann soll haben hat war aus bei dann unser mein bitte ja gut alle mach nimm nur immer nie den dem des sich auch noch wie so",
+	"le la les et ou est sont de du des un une pour avec nous vous je il que ce cette ne pas dans sur par oui bien plus sans toujours jamais",
+	"el los las y es son del un una para con que esto no en por sí bien más siempre nunca usa usar",
+	"il lo gli e è sono di del un una per con che questo non in da sì bene più sempre mai usa usare",
+	"os as e é são do da um uma para com que isto não em por sim bem mais sempre nunca usa usar",
+	"het een en is zijn van voor met wij je ik dat dit niet geen in op ja goed alle altijd nooit gebruik",
+	"i jest są do z na w nie tak dla to się że użyj zawsze nigdy",
+	"и в не на с что это для как по мы да нет используй всегда никогда",
+)
+
+// affirmations begin an answer that says yes.
+var affirmations = set(
+	"yes yep yeah ok okay sure agreed approved approve accepted accept good great fine perfect excellent sounds looks go proceed do lgtm works right correct deal yup exactly absolutely implement ship start",
+	"ja jawohl gut prima super perfekt einverstanden genau passt klar gerne los mach machen macht mache so angenommen okay klingt sieht umsetzen setze",
+	"oui d'accord parfait bien vas-y allez sí si vale perfecto adelante bueno hazlo sì va bene perfetto procedi sim pode certo beleza ja akkoord prima doe tak dobrze zgoda да хорошо ок давай согласен делай",
+)
+
+// refusals begin an answer that says no.
+var refusals = set("no nope nein nee non nej não nie нет ne ei hayır いいえ 不 不行 不要 아니요 아니")
+
+// affirmationsUnspaced are those of languages without spaces between words.
+var affirmationsUnspaced = []string{"好", "可以", "行", "同意", "はい", "お願い", "了解", "いいです", "ok", "네", "예", "좋"}
+
+// proposing are words by which a text offers a plan.
+var proposing = set(
+	"plan propose proposal suggest suggestion recommend steps step approach option options would shall phase phases",
+	"vorschlag vorschlage schlage schritte schritt würde empfehle ansatz soll phase phasen",
+	"propose étapes étape suggère propongo pasos paso sugiero proposta passos passi voorstel stappen proponuję предлагаю план шаги",
+)

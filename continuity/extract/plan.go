@@ -1,0 +1,305 @@
+package extract
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+)
+
+// listItem is a top-level item of a list, and inlineItem one inside of a line.
+var (
+	listItem   = regexp.MustCompile(`^(?:[-*+]|\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?(.+)$`)
+	inlineItem = regexp.MustCompile(`(?:^|\s)(\d{1,2})[.)]\s+`)
+)
+
+// maxSteps bounds the steps that are read out of a text; one with more is no plan
+// that a person reads.
+const maxSteps = 60
+
+// Steps are the steps that a text of the model lists, as it words them: the items of
+// its lists, or what is numbered from 1 inside of a line.
+func Steps(text string) (steps []string) {
+	fence := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fence = !fence
+		}
+		if m := listItem.FindStringSubmatch(strings.TrimRight(line, " \t\r\n")); m != nil && !fence {
+			if inner := inline(line); len(inner) > 1 {
+				return inner
+			}
+			steps = append(steps, continuity.Normal(m[1]))
+		}
+	}
+	if len(steps) == 0 {
+		steps = inline(text)
+	}
+	if len(steps) > maxSteps {
+		return nil
+	}
+	return steps
+}
+
+// inline reads steps that are numbered 1, 2, 3 in running text.
+func inline(text string) (steps []string) {
+	next, from := 1, 0
+	cut := func(to int) {
+		if next > 1 {
+			steps = append(steps, strings.TrimRight(continuity.Normal(text[from:to]), ".;,"))
+		}
+	}
+	for _, m := range inlineItem.FindAllStringSubmatchIndex(text, -1) {
+		if n, _ := strconv.Atoi(text[m[2]:m[3]]); n != next {
+			continue
+		}
+		cut(m[0])
+		next, from = next+1, m[1]
+	}
+	cut(len(text))
+	return steps
+}
+
+// PlanLike reports whether a text of the model shows a plan that the person may
+// answer: it lists steps, or says that it proposes something. After such a text any
+// message of the person may be the answer.
+func PlanLike(text string) bool {
+	return len(Steps(text)) >= 2 || slices.ContainsFunc(wordsOf(text), func(w word) bool { return proposing[w.text] })
+}
+
+// affirms reports whether words begin with a yes, in a language that is known.
+func affirms(words string) bool {
+	clauses := clausesOf(words)
+	if len(clauses) == 0 || clauses[0][0].negated > 0 {
+		return false
+	}
+	for _, w := range clauses[0] {
+		if affirmations[w.text] {
+			return true
+		}
+		for _, mark := range affirmationsUnspaced {
+			if unspaced(w.text) && strings.HasPrefix(w.text, mark) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refuses reports whether words begin with a no.
+func refuses(words string) bool {
+	tokens := tokensOf(words)
+	return len(tokens) > 0 && refusals[tokens[0]] && (len(tokens) < 2 || tokens[1] != "problem")
+}
+
+// plan grounds what an answer says of a plan. The steps are those of the model's
+// message, whatever the answer says; a verdict that the user's words do not carry
+// leaves a proposal.
+func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
+	offer, ok := g.newestOffer(len(g.batch.Messages), item.ProposalQuote)
+	if item.Verdict == Proposed {
+		return g.proposal(offer, ok, item)
+	}
+	at, words, said := g.cited(item.Quote, User)
+	if said {
+		offer, ok = g.newestOffer(at, item.ProposalQuote)
+	}
+	switch {
+	case !said || !ok:
+		g.counts[NotSaid]++
+		return g.proposal(offer, ok, item)
+	case offer.other, asks(words), len(words) > maxTextBytes:
+		g.counts[NotAccepted]++
+		last, ok := g.newestOffer(len(g.batch.Messages), "")
+		return g.proposal(last, ok, item)
+	}
+	e := holdfast.Evidence{By: holdfast.ByAcceptance, Turn: g.batch.Messages[at].Turn, Quote: words, Proposal: offer.words}
+	if item.Verdict == Rejected {
+		e.By = holdfast.ByUser
+		if !negates(words) {
+			g.counts[Unsupported]++
+			return g.proposal(offer, true, item)
+		}
+		return &continuity.PlanWord{Verdict: holdfast.PlanRejected, Steps: offer.steps, Evidence: e}
+	}
+	kept, removed, understood := choose(offer.steps, g.spoken[at].text, item)
+	yes := affirms(words) || affirms(g.spoken[at].text) || len(removed) > 0
+	if !understood || !yes || refuses(words) || refuses(g.spoken[at].text) {
+		g.counts[NotAccepted]++
+		return g.proposal(offer, true, item)
+	}
+	return &continuity.PlanWord{Verdict: holdfast.PlanAccepted, Steps: kept, Removed: removed, Evidence: e}
+}
+
+// offer is a plan that the model has shown.
+type offer struct {
+	steps []string
+	words string // the sentence by which it is cited; "" for none
+	turn  int
+	other bool // another plan was shown behind it
+}
+
+// newestOffer finds the plan that a message at the index before answers: the one
+// that is cited or, without a quote, the newest; else the one that waits in the
+// capsule. What was shown behind the cited one is noted.
+func (g *grounder) newestOffer(before int, quote string) (offer, bool) {
+	other := false
+	for i := before - 1; i >= 0; i-- {
+		m := g.batch.Messages[i]
+		if m.Role != Assistant {
+			continue
+		}
+		words, cited := g.spoken[i].find(quote)
+		if len(words) > maxTextBytes {
+			words = ""
+		}
+		if !cited && !PlanLike(m.Text) {
+			continue
+		}
+		if quote == "" || cited {
+			o := offer{steps: Steps(m.Text), words: words, turn: m.Turn, other: other}
+			if len(o.steps) == 0 && words != "" {
+				o.steps = []string{words}
+			}
+			return o, len(o.steps) > 0
+		}
+		other = true
+	}
+	p := g.batch.Base.Proposal
+	if p == nil || p.Source != holdfast.FromConversation || p.Status != holdfast.PlanProposed || quote != "" && !strings.Contains(p.Evidence.Quote, continuity.Normal(quote)) && quote != p.Evidence.Quote {
+		return offer{}, false
+	}
+	o := offer{words: p.Evidence.Quote, turn: p.Evidence.Turn, other: other}
+	for _, s := range p.Steps {
+		o.steps = append(o.steps, s.Text)
+	}
+	return o, true
+}
+
+// proposal is an offer that nobody has answered.
+func (g *grounder) proposal(o offer, ok bool, item PlanItem) *continuity.PlanWord {
+	if !ok {
+		g.counts[Unsupported]++
+		return nil
+	}
+	return &continuity.PlanWord{
+		Verdict: holdfast.PlanProposed, Steps: o.steps,
+		Evidence: holdfast.Evidence{By: holdfast.ByAgent, Turn: max(o.turn, 1), Quote: o.words},
+	}
+}
+
+// numbers is a list of step numbers: "2", "1 to 3", "1, 2 and 4".
+const numbers = `#?\d{1,2}(?:\s*(?:-|–|to|through|bis|until|à|a|,|and|und|&|\+|et|y|e)\s*#?\d{1,2})*`
+
+const stepWord = `(?:(?:the\s+)?(?:steps?|points?|items?|numbers?|nos?\.|nr\.?|schritte?n?|punkte?n?|nummern?|étapes?|pasos?)\s+)`
+
+// all but these, only these; the list ends the clause or nearly so.
+var (
+	butSteps  = regexp.MustCompile(`(?i)(?:^|[\s,;.])(?:but(?:\s+not)?|except(?:\s+for)?|without|skip|omit|leave\s+out|drop|not|no|außer|bis\s+auf|ohne|nicht|überspringe?|lass|streiche?|sauf|sans|excepto|sin|salvo)\s+` + stepWord + `?(` + numbers + `)(?:\s+(?:weg|aus|out|please|bitte))?\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now)\b)`)
+	onlySteps = regexp.MustCompile(`(?i)(?:^|[\s,;.])(?:(?:do|only|just|start\s+with|go\s+ahead\s+with|implement|run|nur|mach|mache|macht|erst|solo|seulement)\s+(?:only\s+|just\s+|nur\s+|with\s+)?` + stepWord + `?|` + stepWord + `)(` + numbers + `)\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now|zuerst|please|bitte|only)\b)`)
+	numberIn  = regexp.MustCompile(`\d{1,2}|-|–|to|through|bis|until|à`)
+)
+
+// choose tells which steps the user's message accepts. What the message says by
+// number or by name counts before the answer of the model; understood is false when
+// it takes only a part, and neither tells which.
+func choose(steps []string, message string, item PlanItem) (kept, removed []string, understood bool) {
+	out := map[int]bool{}
+	only := map[int]bool{}
+	rest := butSteps.ReplaceAllStringFunc(message, func(m string) string {
+		for _, n := range listed(butSteps.FindStringSubmatch(m)[1], len(steps)) {
+			out[n] = true
+		}
+		return ". "
+	})
+	for _, m := range onlySteps.FindAllStringSubmatch(rest, -1) {
+		for _, n := range listed(m[1], len(steps)) {
+			only[n] = true
+		}
+	}
+	spoken := len(out)+len(only) > 0
+	for i, s := range steps {
+		if denied(s, message) {
+			out[i+1], spoken = true, true
+		}
+	}
+	if !spoken && item.Verdict == Partly {
+		for i, s := range steps {
+			named := slices.ContainsFunc(item.Steps, func(x string) bool { return strings.EqualFold(continuity.Normal(x), s) || sameStep(x, s) })
+			if !named {
+				out[i+1] = true
+			}
+		}
+		if len(out) == 0 || len(out) == len(steps) {
+			return nil, nil, false
+		}
+	}
+	for i, s := range steps {
+		if out[i+1] || len(only) > 0 && !only[i+1] {
+			removed = append(removed, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	return kept, removed, len(kept) > 0
+}
+
+// sameStep reports whether two wordings of a step have the same content.
+func sameStep(a, b string) bool {
+	return supported(a, b, false) || supported(b, a, false)
+}
+
+// listed reads a list of numbers from 1 to most; a range counts whole.
+func listed(list string, most int) (ns []int) {
+	upTo := false
+	for _, t := range numberIn.FindAllString(list, -1) {
+		n, err := strconv.Atoi(t)
+		switch {
+		case err != nil:
+			upTo = true
+			continue
+		case n < 1 || n > most:
+			return nil
+		case upTo && len(ns) > 0:
+			for k := ns[len(ns)-1] + 1; k <= n; k++ {
+				ns = append(ns, k)
+			}
+		default:
+			ns = append(ns, n)
+		}
+		upTo = false
+	}
+	return ns
+}
+
+// denied reports whether a message says no to what a step does: most of the step's
+// words stand in one clause that says no.
+func denied(step, message string) bool {
+	var of []word
+	for _, w := range content(wordsOf(step)) {
+		if !common[w.text] {
+			of = append(of, w)
+		}
+	}
+	if len(of) == 0 {
+		return false
+	}
+	for _, clause := range clausesOf(message) {
+		if clause[0].negated <= of[0].negated {
+			continue
+		}
+		n := 0
+		for _, w := range of {
+			if slices.ContainsFunc(clause, func(s word) bool { return alike(w.text, s.text) }) {
+				n++
+			}
+		}
+		if n >= 2 && 2*n > len(of) {
+			return true
+		}
+	}
+	return false
+}

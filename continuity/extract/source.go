@@ -1,0 +1,233 @@
+package extract
+
+import (
+	"encoding/json"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+)
+
+// Bounds of one message in a batch, in bytes after pasted bulk was cut.
+const (
+	maxUserBytes  = 12 << 10
+	maxOfferBytes = 6 << 10
+)
+
+// Source cuts a history into batches for the extractor.
+type Source struct {
+	// Tokens bounds a batch with the capsule before it; the prompt's own text is not
+	// in it. Below 1,000 it counts as 1,000.
+	Tokens   int
+	Estimate func(string) int    // tokens of a text
+	Redact   func(string) string // takes secrets out of a text
+}
+
+// Batch is what one call reads, and what its answer is held against.
+type Batch struct {
+	Base   holdfast.Capsule // the capsule before it
+	Record string           // what the extractor is shown of it: JSON
+	// Messages are as they are sent: redacted and shortened, oldest first. Those of
+	// the model are there for what the person answered.
+	Messages []Message
+	// Watermark is what the capsule's is when the batch was read.
+	Watermark string
+	// Eligible tells that it may hold something. If not, no call is needed and the
+	// watermark moves.
+	Eligible bool
+	// More tells that there is text behind it for another batch.
+	More bool
+}
+
+// Next is the first batch behind the watermark of c. ok is false when nothing is
+// there. All messages of the person are in it, with the plan-like text of the model
+// that each may answer, also one from before the watermark, and the newest such text;
+// when that is too much, the oldest that fit, at least one.
+func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) {
+	first := behind(messages, c.Watermark)
+	if first == len(messages) {
+		return b, false
+	}
+	room := max(s.Tokens, 1000)
+	b = Batch{Base: c, Record: s.Redact(record(c, room/2, s.Estimate))}
+	left := room - s.Estimate(b.Record)
+	last := newestOffer(messages, first)
+	sent := -1 // the newest message of the model in the batch
+	for i := first; i < len(messages); i++ {
+		m := messages[i]
+		var add []Message
+		eligible := false
+		switch {
+		case m.Role == User:
+			if at := answered(messages, i); at > sent {
+				add = append(add, s.shorten(messages[at], maxOfferBytes))
+				eligible = PlanLike(messages[at].Text)
+			}
+			add = append(add, s.shorten(m, maxUserBytes))
+			eligible = eligible || Eligible(m.Text)
+		case i == last && !answeredLater(messages, i):
+			add = append(add, s.shorten(m, maxOfferBytes))
+			eligible = true
+		}
+		cost := 0
+		for _, x := range add {
+			cost += s.Estimate(x.Text) + messageTokens
+		}
+		if cost > left && len(b.Messages) > 0 {
+			b.More = true
+			return b, true
+		}
+		if cost > left {
+			cost = s.squeeze(add, left) // alone in its batch
+		}
+		for _, x := range add {
+			if x.Role == Assistant {
+				sent = indexOf(messages, x.ID)
+			}
+		}
+		b.Messages = append(b.Messages, add...)
+		b.Eligible = b.Eligible || eligible
+		b.Watermark = m.ID
+		left -= cost
+	}
+	return b, true
+}
+
+// messageTokens is what a message costs beside its text.
+const messageTokens = 12
+
+// squeeze shortens messages that are alone in a batch until they fit into a room.
+func (s Source) squeeze(add []Message, room int) (cost int) {
+	for limit := maxOfferBytes; ; limit /= 2 {
+		cost = 0
+		for i := range add {
+			add[i].Text = continuity.Shorten(add[i].Text, limit)
+			cost += s.Estimate(add[i].Text) + messageTokens
+		}
+		if cost <= room || limit < 200 {
+			return cost
+		}
+	}
+}
+
+func (s Source) shorten(m Message, most int) Message {
+	m.Text = continuity.Shorten(s.Redact(m.Text), most)
+	return m
+}
+
+// answered is the index of the text of the model that the message at i may answer:
+// the newest plan-like one since the message of the person before it, else the one
+// right before it when the answer is too short to be understood alone; -1 for none.
+func answered(messages []Message, i int) int {
+	for k := i - 1; k >= 0 && messages[k].Role == Assistant; k-- {
+		if PlanLike(messages[k].Text) {
+			return k
+		}
+	}
+	if i > 0 && messages[i-1].Role == Assistant && len(messages[i].Text) < shortAnswer {
+		return i - 1
+	}
+	return -1
+}
+
+// shortAnswer is the length in bytes below which a message is read with what it
+// answers.
+const shortAnswer = 160
+
+// newestOffer is the index of the newest plan-like text of the model behind first.
+func newestOffer(messages []Message, first int) int {
+	for i := len(messages) - 1; i >= first; i-- {
+		if messages[i].Role == Assistant && PlanLike(messages[i].Text) {
+			return i
+		}
+	}
+	return -1
+}
+
+// answeredLater reports whether the person said something behind the message at i:
+// then it goes with that.
+func answeredLater(messages []Message, i int) bool {
+	for _, m := range messages[i+1:] {
+		if m.Role == User {
+			return true
+		}
+	}
+	return false
+}
+
+func indexOf(messages []Message, id string) int {
+	for i, m := range messages {
+		if m.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// record is what the extractor sees of the capsule before: what is in force, with
+// ids, as JSON. What has no room goes, oldest first.
+func record(c holdfast.Capsule, most int, estimate func(string) int) string {
+	r := holdfast.Capsule{SchemaVersion: holdfast.SchemaVersion, Revision: c.Revision, Proposal: c.Proposal}
+	if c.Plan != nil {
+		p := *c.Plan
+		if p.Earlier = nil; len(p.Steps) > 0 {
+			p.Text = ""
+		}
+		r.Plan = &p
+	}
+	for _, x := range c.Decisions {
+		if x.Status == holdfast.FactActive {
+			x.Evidence = holdfast.Evidence{By: x.Evidence.By, Turn: x.Evidence.Turn}
+			x.Supersedes = nil
+			r.Decisions = append(r.Decisions, x)
+		}
+	}
+	for _, x := range c.Constraints {
+		if x.Status == holdfast.FactActive {
+			x.Evidence = holdfast.Evidence{By: x.Evidence.By, Turn: x.Evidence.Turn}
+			r.Constraints = append(r.Constraints, x)
+		}
+	}
+	for _, x := range c.RejectedAlternatives {
+		if x.Status == holdfast.FactRejected {
+			x.Evidence = holdfast.Evidence{By: x.Evidence.By, Turn: x.Evidence.Turn}
+			r.RejectedAlternatives = append(r.RejectedAlternatives, x)
+		}
+	}
+	for _, x := range c.OpenQuestions {
+		if x.Status == holdfast.FactOpen {
+			x.Evidence = holdfast.Evidence{By: x.Evidence.By, Turn: x.Evidence.Turn}
+			r.OpenQuestions = append(r.OpenQuestions, x)
+		}
+	}
+	for _, x := range c.Facts {
+		if x.Status == holdfast.FactActive {
+			x.Evidence = holdfast.Evidence{By: x.Evidence.By, Turn: x.Evidence.Turn}
+			r.Facts = append(r.Facts, x)
+		}
+	}
+	for {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			panic(err) // plain strings and slices always marshal
+		}
+		text := string(raw)
+		if estimate(text) <= most {
+			return text
+		}
+		switch longest := max(len(r.Decisions), len(r.Constraints), len(r.RejectedAlternatives), len(r.OpenQuestions), len(r.Facts)); {
+		case longest == 0:
+			r.Plan, r.Proposal = nil, nil // alone they have no room
+			most = len(text)
+		case len(r.Facts) == longest:
+			r.Facts = r.Facts[(longest+3)/4:]
+		case len(r.OpenQuestions) == longest:
+			r.OpenQuestions = r.OpenQuestions[(longest+3)/4:]
+		case len(r.RejectedAlternatives) == longest:
+			r.RejectedAlternatives = r.RejectedAlternatives[(longest+3)/4:]
+		case len(r.Constraints) == longest:
+			r.Constraints = r.Constraints[(longest+3)/4:]
+		default:
+			r.Decisions = r.Decisions[(longest+3)/4:]
+		}
+	}
+}

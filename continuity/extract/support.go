@@ -1,0 +1,327 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word is a word of a clause, in lower case.
+type word struct {
+	text string
+	// negated counts the negators of its part of the clause, reason tells that it
+	// stands in a clause that says why.
+	negated int
+	reason  bool
+}
+
+// wordsOf reads a text as words that know what their clause makes of them.
+func wordsOf(text string) []word {
+	var all []word
+	for _, clause := range clausesOf(text) {
+		all = append(all, clause...)
+	}
+	return all
+}
+
+// clausesOf cuts a text at marks and at words that oppose or explain. Names,
+// numbers, paths and versions stay whole.
+func clausesOf(text string) (clauses [][]word) {
+	var now []word
+	reason, against := false, false
+	until := map[string]bool(nil)
+	end := func() {
+		negated := 0
+		for i := range now {
+			negated += negationOf(now, i)
+		}
+		if against {
+			negated++
+		}
+		for i := range now {
+			now[i].negated, now[i].reason = negated, reason
+		}
+		if len(now) > 0 {
+			clauses = append(clauses, now)
+		}
+		now = nil
+	}
+	tokens := tokensOf(text)
+	for i, t := range tokens {
+		if isMark(t) {
+			end()
+			reason, against, until = false, false, nil
+			continue
+		}
+		pair := t
+		if i+1 < len(tokens) {
+			pair = t + " " + tokens[i+1]
+		}
+		switch {
+		case reasons[t]:
+			end()
+			reason, against, until = true, false, nil
+		case turns[t]:
+			end()
+			reason, against, until = false, false, nil
+		case opposed[pair] != nil:
+			end()
+			against, until = true, opposed[pair]
+		case opposed[t] != nil:
+			end()
+			against, until = true, opposed[t]
+		case until[t]:
+			end()
+			against, until = false, nil
+		}
+		now = append(now, word{text: t})
+	}
+	end()
+	return clauses
+}
+
+// negationOf counts what the i-th word adds to the negation of its clause.
+func negationOf(words []word, i int) int {
+	t := words[i].text
+	next := ""
+	if i+1 < len(words) {
+		next = words[i+1].text
+	}
+	switch {
+	case t == "too" && next == "", t == "leave" && next != "out", t == "weg" && next != "":
+		return 0
+	case negators[t], t == "zu" && asPraise[next]:
+		return 1
+	}
+	n := 0
+	if unspaced(t) {
+		for _, mark := range negatorsUnspaced {
+			n += strings.Count(t+" ", mark)
+		}
+	}
+	return n
+}
+
+func isMark(token string) bool {
+	return strings.ContainsAny(token, ",;:.!?()\n、，。；：！？—–…") && utf8.RuneCountInString(token) == 1
+}
+
+// tokensOf cuts a text into words and marks, in lower case. A word is a run of
+// letters and digits with what joins them in names, paths, versions and numbers.
+func tokensOf(text string) (tokens []string) {
+	rs := []rune(strings.ToLower(strings.ReplaceAll(text, "’", "'")))
+	for i := 0; i < len(rs); {
+		r := rs[i]
+		switch {
+		case isWordRune(r) || isSign(rs, i):
+			j := i + 1
+			for j < len(rs) && (isWordRune(rs[j]) && unspacedRune(rs[j]) == unspacedRune(rs[j-1]) || joins(rs, j)) {
+				j++
+			}
+			tokens = append(tokens, string(rs[i:j]))
+			i = j
+			continue
+		case unicode.IsSpace(r) && r != '\n':
+		case strings.ContainsRune("`\"'*#[]{}«»„“”‚‘", r):
+		default:
+			tokens = append(tokens, string(r))
+		}
+		i++
+	}
+	return tokens
+}
+
+func isWordRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
+}
+
+// isSign reports whether a minus or plus at i belongs to the number behind it.
+func isSign(rs []rune, i int) bool {
+	return (rs[i] == '-' || rs[i] == '+') && i+1 < len(rs) && unicode.IsDigit(rs[i+1]) && (i == 0 || unicode.IsSpace(rs[i-1]))
+}
+
+// joins reports whether the mark at j stands inside of a word.
+func joins(rs []rune, j int) bool {
+	if j+1 >= len(rs) || j == 0 || !isWordRune(rs[j-1]) || !isWordRune(rs[j+1]) || unspacedRune(rs[j-1]) || unspacedRune(rs[j+1]) {
+		return false
+	}
+	if rs[j] == ',' {
+		return unicode.IsDigit(rs[j-1]) && unicode.IsDigit(rs[j+1])
+	}
+	return strings.ContainsRune("./:@-+=_'%~\\", rs[j])
+}
+
+// unspacedRune reports whether a script sets no spaces between words.
+func unspacedRune(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー'
+}
+
+func unspaced(token string) bool {
+	r, _ := utf8.DecodeRuneInString(token)
+	return unspacedRune(r)
+}
+
+// hasWord reports whether a text has anything to find.
+func hasWord(text string) bool { return strings.ContainsFunc(text, isWordRune) }
+
+// splitsWord reports whether a cut at byte i goes through a word.
+func splitsWord(text string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i:])
+	return i > 0 && i < len(text) && isWordRune(before) && isWordRune(after) && !unspacedRune(before) && !unspacedRune(after)
+}
+
+// known reports whether the lists of words cover the language of a text, so that
+// its negations can be counted on.
+func known(words []word) bool {
+	n, of := 0, 0
+	for _, w := range words {
+		switch {
+		case unspaced(w.text):
+			return unspacedKnown(words)
+		case strings.ContainsFunc(w.text, unicode.IsLetter) && strings.IndexFunc(w.text, unicode.IsDigit) < 0 && !strings.ContainsAny(w.text, "./_:@="):
+			of++
+			if common[w.text] || negators[w.text] || limits[w.text] || reasons[w.text] {
+				n++
+			}
+		}
+	}
+	return n > 0 && n*6 >= of
+}
+
+// unspacedKnown reports whether such a text is Chinese, Japanese or Korean.
+func unspacedKnown(words []word) bool {
+	return !slices.ContainsFunc(words, func(w word) bool {
+		return strings.ContainsFunc(w.text, func(r rune) bool { return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) })
+	})
+}
+
+// alike reports whether a statement's word is a word of the quote, but for its
+// inflection. Names with marks or digits are never inflected.
+func alike(stated, said string) bool {
+	if stated == said {
+		return true
+	}
+	if unspaced(said) && unspaced(stated) {
+		return strings.Contains(said, stated)
+	}
+	if strings.ContainsFunc(stated+said, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return false
+	}
+	short, long := stated, said
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	rest, ok := strings.CutPrefix(long, short)
+	return ok && len(short) >= 3 && inflections[rest]
+}
+
+var inflections = set("s es ed d ing n en e er t te")
+
+// supported reports whether a statement says nothing that the quote does not: its
+// words stand there in the same order, each in a clause of the same negation, those
+// of a choice not in a clause that says why; and no condition of the quote is left
+// out. A quote in a language that is not known supports only itself.
+func supported(statement, quote string, rationale bool) bool {
+	said, stated := wordsOf(quote), wordsOf(statement)
+	if len(stated) == 0 {
+		return false
+	}
+	if !known(said) && len(content(stated)) != len(content(said)) {
+		return false
+	}
+	at := 0
+	for _, w := range stated {
+		found := false
+		for k := at; k < len(said) && !found; k++ {
+			if alike(w.text, said[k].text) && w.negated == said[k].negated && (rationale || w.reason == said[k].reason) {
+				at, found = k+1, true
+				if unspaced(said[k].text) && w.text != said[k].text {
+					at = k // more of the same run may follow
+				}
+			}
+		}
+		if !found && !glue[w.text] && !(rationale && reasons[w.text]) {
+			return false
+		}
+	}
+	for _, w := range said {
+		if limits[w.text] && !slices.ContainsFunc(stated, func(s word) bool { return s.text == w.text }) {
+			return false
+		}
+	}
+	return true
+}
+
+// rejects reports whether the quote says no to what a statement names: its words
+// stand there in the same order, in clauses that say no. A statement that says no
+// itself must be supported as it is.
+func rejects(statement, quote string) bool {
+	if negates(statement) {
+		return supported(statement, quote, false)
+	}
+	said := wordsOf(quote)
+	if !known(said) {
+		return false
+	}
+	at := 0
+	for _, w := range wordsOf(statement) {
+		i := slices.IndexFunc(said[at:], func(s word) bool { return alike(w.text, s.text) && s.negated > 0 })
+		switch {
+		case i >= 0:
+			at += i + 1
+		case !glue[w.text]:
+			return false
+		}
+	}
+	return at > 0
+}
+
+// content are the words that carry the meaning.
+func content(words []word) (some []word) {
+	for _, w := range words {
+		if !glue[w.text] {
+			some = append(some, w)
+		}
+	}
+	return some
+}
+
+// mentions reports whether two texts share a word with a meaning of its own.
+func mentions(text, other string) bool {
+	for _, w := range content(wordsOf(text)) {
+		if common[w.text] || negators[w.text] || utf8.RuneCountInString(w.text) < 2 && !unspaced(w.text) {
+			continue
+		}
+		for _, o := range content(wordsOf(other)) {
+			if alike(w.text, o.text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// negates reports whether any clause of a text says no.
+func negates(text string) bool {
+	return slices.ContainsFunc(wordsOf(text), func(w word) bool { return w.negated > 0 })
+}
+
+// asks reports whether a text does nothing but ask.
+func asks(text string) bool {
+	for _, s := range speak(text).sentencesText() {
+		if !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, "？") {
+			return false
+		}
+	}
+	return true
+}
+
+func (s spoken) sentencesText() []string {
+	out := make([]string, len(s.sentences))
+	for i, x := range s.sentences {
+		out[i] = s.text[x.from:x.to]
+	}
+	return out
+}
