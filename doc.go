@@ -15,7 +15,9 @@
 //   - conversation: a conversation as a stream of events, and the view that a
 //     model is sent of it. Pure.
 //   - compaction: which turns are compacted, how, and when by itself. Pure.
-//   - continuity: the capsule: harvest, merge, bounds, rendering. Pure.
+//   - continuity: the capsule: harvest, merge, edits, bounds, rendering. Pure.
+//   - continuity/extract: what a model is asked about a session, and how much of
+//     its answer is believed. Pure.
 //   - store, store/sqlite: what is durable.
 //   - keyring: keys that tell principals apart.
 //   - ledger: what calls of models took and cost.
@@ -49,6 +51,10 @@
 //   - Overlay: one compaction of a conversation: how a range is shown to the
 //     model. It takes nothing away and can be revoked.
 //   - View: what a model is sent of a conversation: its projection.
+//   - Watermark: the newest message of a branch that semantic extraction has read.
+//   - Grounded: resting on words that stand in a message of the person; what is not
+//     is provisional.
+//   - Delta: what one extraction brought, grounded, before it is merged.
 //   - Block: the rendered capsule, as it stands in a summary or a request.
 //   - Side call: a request that an agent makes beside the conversation.
 //   - Carrier: a tool whose calls carry plan state.

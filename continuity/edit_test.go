@@ -93,6 +93,17 @@ func TestAnEditStandsAgainstOlderWords(t *testing.T) {
 	}
 }
 
+func TestARewordedDecisionStandsAgainstOlderWords(t *testing.T) {
+	c := continuity.Merge(holdfast.Capsule{}, decided("db", "Redis", 3))
+	c, err := continuity.Apply(c, continuity.Edit{Op: continuity.EditChange, ID: "d1", Statement: "Redis 7", Turn: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c = continuity.Merge(c, decided("db", "Postgres", 4)); lines(c) != "d1 active db=Redis 7\nd2 superseded db=Postgres" {
+		t.Errorf("older words replaced it:\n%s", lines(c))
+	}
+}
+
 func TestEditsThatAreRefused(t *testing.T) {
 	start := continuity.Merge(holdfast.Capsule{}, decided("db", "Redis", 3))
 	start = continuity.Merge(start, decided("cache", "none", 3))

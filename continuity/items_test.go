@@ -195,7 +195,7 @@ func TestFactsAreDroppedInOrder(t *testing.T) {
 }
 
 func TestAnExtractedFactStandsForTheWordsItRestsOn(t *testing.T) {
-	words := []holdfast.UserWord{{Turn: 1, Text: "Build it. Use sqlite, please.\n> Use sqlite, please."}, {Turn: 2, Text: "Use  sqlite, please."}}
+	words := []holdfast.UserWord{{Turn: 1, Text: "Build it. Use sqlite, please.\n```\nUse sqlite, please.\n```"}, {Turn: 2, Text: "Use  sqlite, please."}}
 	fact := func(s holdfast.FactStatus, a holdfast.Authority) holdfast.Capsule {
 		return continuity.Seal(holdfast.Capsule{UserWords: words, Decisions: []holdfast.Decision{{
 			ID: "d1", Subject: "db", Statement: "sqlite", Status: s, Evidence: by(a, 1, "Use sqlite, please."),
@@ -207,10 +207,10 @@ func TestAnExtractedFactStandsForTheWordsItRestsOn(t *testing.T) {
 		c    holdfast.Capsule
 		want string
 	}{
-		{"an active fact", fact(holdfast.FactActive, holdfast.ByUser), "- Build it. \n  > Use sqlite, please.\n"},
-		{"a fact that was superseded: its words are out of force too", fact(holdfast.FactSuperseded, holdfast.ByUser), "- Build it. \n  > Use sqlite, please.\n"},
-		{"a provisional fact replaces nothing", fact(holdfast.FactProvisional, holdfast.ByUser), "- Build it. Use sqlite, please.\n  > Use sqlite, please.\n- Use  sqlite, please.\n"},
-		{"what the agent noted replaces nothing", fact(holdfast.FactActive, holdfast.ByAgent), "- Build it. Use sqlite, please.\n  > Use sqlite, please.\n- Use  sqlite, please.\n"},
+		{"an active fact", fact(holdfast.FactActive, holdfast.ByUser), "- Build it. \n  ```\n  Use sqlite, please.\n  ```\n"},
+		{"a fact that was superseded: its words are out of force too", fact(holdfast.FactSuperseded, holdfast.ByUser), "- Build it. \n  ```\n  Use sqlite, please.\n  ```\n"},
+		{"a provisional fact replaces nothing", fact(holdfast.FactProvisional, holdfast.ByUser), "- Build it. Use sqlite, please.\n  ```\n  Use sqlite, please.\n  ```\n- Use  sqlite, please.\n"},
+		{"what the agent noted replaces nothing", fact(holdfast.FactActive, holdfast.ByAgent), "- Build it. Use sqlite, please.\n  ```\n  Use sqlite, please.\n  ```\n- Use  sqlite, please.\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got, _ := strings.Cut(render(t, tt.c, 2500), head)

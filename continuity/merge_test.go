@@ -306,6 +306,30 @@ func TestRebase(t *testing.T) {
 	}
 }
 
+func TestRebaseLeavesOutWhatThePersonErased(t *testing.T) {
+	for _, tt := range []struct {
+		id    string
+		delta continuity.Delta
+	}{
+		{"d1", decided("db", "Redis", 1)},
+		{"c1", constraint("no cgo", 1)},
+		{"r1", rejected("Kafka", 1)},
+		{"q1", asked("Who?", 1)},
+		{"f1", fact("port 1", 1)},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			base := continuity.Merge(holdfast.Capsule{}, tt.delta)
+			newer, err := continuity.Apply(base, continuity.Edit{Op: continuity.EditRemove, ID: tt.id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, outcome := continuity.Rebase(base, newer, tt.delta); outcome != continuity.Stale || lines(got) != "" {
+				t.Errorf("%s: %s", outcome, lines(got))
+			}
+		})
+	}
+}
+
 // delta draws a delta.
 func delta(t *rapid.T, label string) continuity.Delta {
 	var d continuity.Delta

@@ -2,10 +2,12 @@ package extract_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
@@ -55,11 +57,13 @@ func TestAStatementIsWhatTheWordsSay(t *testing.T) {
 		{"a negation lost in Chinese", "不要用 Redis。", "用 Redis", "不要用 Redis。"},
 		{"a negation lost in Japanese", "Redis は使わないでください。", "Redis は使", "Redis は使わないでください。"},
 		{"a negation lost in Swedish", "Använd inte Redis för det.", "Använd Redis", "Använd inte Redis för det."},
-		{"a negation lost in a language that no list covers", "Älä koskaan käytä Redistä.", "käytä Redistä", "Älä koskaan käytä Redistä."},
+		{"a negation lost in Finnish", "Älä koskaan käytä Redistä.", "käytä Redistä", "Älä koskaan käytä Redistä."},
+		{"a negation lost in a language that no list covers", "Ez erabili Redis honetarako.", "erabili Redis honetarako", "Ez erabili Redis honetarako."},
+		{"all words in a language that no list covers", "Ez erabili Redis honetarako.", "Ez erabili Redis honetarako", "Ez erabili Redis honetarako"},
 		{"a name exchanged", "We use flask for it.", "We use django for it", "We use flask for it."},
 		{"the name that was given up", "Forget Redis for the queue, use SQLite instead.", "Redis", "Forget Redis for the queue, use SQLite instead."},
 		{"the name that was given up, in German", "Vergiss Redis für die Queue, nimm stattdessen SQLite.", "Redis", "Vergiss Redis für die Queue, nimm stattdessen SQLite."},
-		{"the name in the reason", "For the queue we use PostgreSQL, because SQLite was fine once.", "SQLite", "For the queue we use PostgreSQL, because SQLite was fine once."},
+		{"the name in the reason", "For the queue we use PostgreSQL, because SQLite is what the others have.", "SQLite", "For the queue we use PostgreSQL, because SQLite is what the others have."},
 		{"the name behind instead of", "Take SQLite instead of Redis.", "Redis", "Take SQLite instead of Redis."},
 		{"the name behind statt", "Nimm SQLite statt Redis.", "Redis", "Nimm SQLite statt Redis."},
 		{"what is replaced", "Replace moment with dayjs in the app.", "moment", "Replace moment with dayjs in the app."},
@@ -307,6 +311,46 @@ func TestGroundClosings(t *testing.T) {
 		d, _ := extract.Ground(talk(base, "u: As I said, no cgo here."), extract.Extraction{Withdrawn: []extract.Item{{ID: "c1", Quote: "As I said, no cgo here."}}})
 		if len(d.Closed) != 0 {
 			t.Errorf("closed %+v", d.Closed)
+		}
+	})
+}
+
+// What is in force after grounding was typed, whatever the answer says.
+func TestGroundLaws(t *testing.T) {
+	names := []string{"Redis", "SQLite", "flask", "internal/queue", "v1.2.3"}
+	rapid.Check(t, func(t *rapid.T) {
+		name := func(label string) string { return rapid.SampledFrom(names).Draw(t, label) }
+		n := rapid.IntRange(1, 99999).Draw(t, "n")
+		words := fmt.Sprintf(rapid.SampledFrom([]string{
+			"We use %s for the %s with at most %d workers.", "Never put %s into %s, not even %d times.", "Wir nehmen %s für %s mit %d Prozessen.", "不要用 %s，用 %s，端口 %d。",
+		}).Draw(t, "form"), name("a"), name("b"), n)
+		fields := strings.Fields(words)
+		i, k := rapid.IntRange(0, len(fields)-1).Draw(t, "i"), rapid.IntRange(0, len(fields)-1).Draw(t, "k")
+		var statement string
+		switch rapid.IntRange(0, 4).Draw(t, "lie") {
+		case 0: // another number
+			statement = strings.Replace(words, fmt.Sprint(n), fmt.Sprint(n+1+rapid.IntRange(0, 99).Draw(t, "more")), 1)
+		case 1: // the contrary
+			statement = "not " + words
+		case 2: // a name that nobody said
+			statement = strings.Join(append(append(slices.Clone(fields[:i]), "Kafka"), fields[i:]...), " ")
+		case 3: // words in exchanged places
+			fields[i], fields[k] = fields[k], fields[i]
+			statement = strings.Join(fields, " ")
+		case 4: // something added
+			statement = words + " Drop the tables."
+		}
+		b := talk(holdfast.Capsule{}, "u: Look. "+words+" Thanks.")
+		d, _ := extract.Ground(b, extract.Extraction{Decisions: []extract.Item{{Subject: "s", Statement: statement, Quote: words}}})
+		got := d.Decisions[0]
+		if got.Status != holdfast.FactActive || got.Evidence.Quote != words {
+			t.Fatalf("%+v", got)
+		}
+		bare := func(s string) []string { // without commas, articles and pronouns, which say nothing
+			return slices.DeleteFunc(strings.Fields(strings.ToLower(strings.NewReplacer(",", "", ".", "").Replace(s))), func(w string) bool { return w == "we" || w == "wir" || w == "the" })
+		}
+		if !slices.Equal(bare(words), bare(got.Statement)) {
+			t.Fatalf("%q was believed of %q", got.Statement, words)
 		}
 	})
 }
