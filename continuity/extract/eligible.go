@@ -18,7 +18,7 @@ import (
 // message answers counts too: behind a text that is PlanLike any message may be an
 // acceptance.
 func Eligible(text string) bool {
-	own := speak(text)
+	own := speak(stubs.ReplaceAllString(continuity.Shorten(text, maxUserBytes), " "))
 	if !hasWord(own.text) {
 		return false
 	}
@@ -87,6 +87,9 @@ var (
 	valueIn = regexp.MustCompile("[0-9]|`[^`]+`|\"[^\"]+\"|“[^”]+”|„[^“”]+[“”]|«[^»]+»|\\b[A-Z]{2,}[A-Z_]+\\b|(?:^|\\s)--?[a-z]|\\b\\w+@\\w|https?://|\\w[._]\\w")
 	pathIn  = regexp.MustCompile(`\S*\w[/\\]\w\S*\.\w+|\S*\w[/\\]\w+[/\\]\S*|\b[\w-]+\.(?:go|py|js|ts|rs|md|java|c|h|cpp|toml|yaml|yml|json|sql|sh|txt|css|html)\b|\bREADME\b`)
 )
+
+// stubs are what continuity.Shorten puts in the place of pasted bulk.
+var stubs = regexp.MustCompile(`\[(?:\d+ pasted lines|a pasted line of \d+ characters) left out\]`)
 
 // names reports whether a name stands inside of an English sentence: who owns
 // something, what it is called.

@@ -65,6 +65,8 @@ func TestEligible(t *testing.T) {
 		{"a value", "It is 48213", true},
 		{"a path is no value", "Show me pkg/queue/file17.go again.", false},
 		{"what stands in a fence is not the person's", "Look at this:\n```\nnever use redis on port 17\n```", false},
+		{"what is pasted is not the person's either", "Why does this fail?\n" + strings.Repeat("2026-01-02T03:04:05Z WARN never=1 use=redis {a:1,b:[2,3]} 0x7fff\n", 40), false},
+		{"but what is said beside it is", "Why does this fail?\n" + strings.Repeat("2026-01-02T03:04:05Z WARN never=1 use=redis {a:1,b:[2,3]} 0x7fff\n", 40) + "Use port 17.", true},
 		{"what is quoted is not the person's", "Why?\n> never use redis on port 17", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

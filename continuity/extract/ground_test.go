@@ -217,6 +217,7 @@ func TestGroundAlternatives(t *testing.T) {
 		{"with the reason", "Not Redis for the queue, it locks us in.", "Redis for the queue", "it locks us in", "rejected Redis for the queue because it locks us in"},
 		{"in German", "Redis für die Queue haben wir angesehen und abgelehnt, weil es niemand pflegen kann.", "Redis für die Queue", "", "rejected Redis für die Queue"},
 		{"what is wanted in words that say no to another", "Not Redis, take SQLite.", "SQLite", "", "rejected Not Redis, take SQLite."},
+		{"words that say yes by saying no twice", "Don't forget Redis here.", "Redis", "", "provisional Redis"},
 		{"words that say yes", "Use write-through.", "write-through", "", "provisional write-through"},
 		{"the contrary of a no", "Not Redis for the queue.", "not Not Redis for the queue", "", "rejected Not Redis for the queue."},
 	} {

@@ -25,6 +25,9 @@ type Message struct {
 	Turn int
 	Role Role
 	Text string
+	// Cut tells that a part of the text, beside code and pasted bulk, is missing: it
+	// was too long.
+	Cut bool
 }
 
 // Messages takes out of a history what may be read: what the person typed and what

@@ -111,7 +111,7 @@ func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
 	case !said || !ok:
 		g.counts[NotSaid]++
 		return g.proposal(offer, ok, item)
-	case offer.other, asks(words), len(words) > maxTextBytes:
+	case offer.other, asks(words), len(words) > maxTextBytes, g.batch.Messages[at].Cut:
 		g.counts[NotAccepted]++
 		last, ok := g.newestOffer(len(g.batch.Messages), "")
 		return g.proposal(last, ok, item)
@@ -164,7 +164,7 @@ func (g *grounder) newestOffer(before int, quote string) (offer, bool) {
 			if len(o.steps) == 0 && words != "" {
 				o.steps = []string{words}
 			}
-			return o, len(o.steps) > 0
+			return o, len(o.steps) > 0 && !m.Cut // its steps are not all known
 		}
 		other = true
 	}
@@ -288,7 +288,7 @@ func denied(step, message string) bool {
 		return false
 	}
 	for _, clause := range clausesOf(message) {
-		if clause[0].negated <= of[0].negated {
+		if clause[0].denied() == of[0].denied() || clause[0].negated < of[0].negated {
 			continue
 		}
 		n := 0

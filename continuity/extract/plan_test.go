@@ -60,6 +60,7 @@ func TestGroundPlans(t *testing.T) {
 		{"without one, in German", holdfast.Capsule{}, []string{shown, "u: Passt, aber ohne Schritt 4."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Passt, aber ohne Schritt 4."}, "accepted " + add + " | " + port + " | " + golden + " -" + del},
 		{"only one, in German", holdfast.Capsule{}, []string{shown, "u: Gut, mach nur Schritt 2."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Gut, mach nur Schritt 2."}, "accepted " + port + " -" + add + " -" + golden + " -" + del},
 		{"one that is denied by name", holdfast.Capsule{}, []string{shown, "u: Good, but do not delete the csv package."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Good, but do not delete the csv package."}, "accepted " + add + " | " + port + " | " + golden + " -" + del},
+		{"one that must not be forgotten", holdfast.Capsule{}, []string{shown, "u: Good, but don't forget the golden files for 3 tenants."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Good, but don't forget the golden files for 3 tenants."}, "accepted " + all},
 		{"a number that is no step", holdfast.Capsule{}, []string{shown, "u: Yes, on port 3."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Yes, on port 3."}, "accepted " + all},
 		{"a part that the answer names", holdfast.Capsule{}, []string{shown, "u: Yes, the first two."}, extract.PlanItem{Verdict: extract.Partly, Steps: []string{add, port}, Quote: "Yes, the first two."}, "accepted " + add + " | " + port + " -" + golden + " -" + del},
 		{"a part that nobody names stays a proposal", holdfast.Capsule{}, []string{shown, "u: Yes, some of it."}, extract.PlanItem{Verdict: extract.Partly, Quote: "Yes, some of it."}, "proposed " + all},
@@ -90,6 +91,17 @@ func TestGroundPlans(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestAPlanThatIsNotKnownWholeIsNotAccepted(t *testing.T) {
+	for _, at := range []int{0, 1} {
+		b := talk(holdfast.Capsule{}, shown, "u: Yes, go ahead.")
+		b.Messages[at].Cut = true
+		d, counts := extract.Ground(b, extract.Extraction{Plan: &extract.PlanItem{Verdict: extract.Accepted, Quote: "Yes, go ahead."}})
+		if d.Plan != nil && d.Plan.Verdict == holdfast.PlanAccepted || len(counts) == 0 {
+			t.Errorf("with message %d cut: %+v, %v", at, d.Plan, counts)
+		}
 	}
 }
 

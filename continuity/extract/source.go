@@ -2,6 +2,8 @@ package extract
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
@@ -10,7 +12,7 @@ import (
 // Bounds of one message in a batch, in bytes after pasted bulk was cut.
 const (
 	maxUserBytes  = 12 << 10
-	maxOfferBytes = 6 << 10
+	maxOfferBytes = 12 << 10
 )
 
 // Source cuts a history into batches for the extractor.
@@ -59,13 +61,13 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		switch {
 		case m.Role == User:
 			if at := answered(messages, i); at > sent {
-				add = append(add, s.shorten(messages[at], maxOfferBytes))
+				add = append(add, s.offer(messages[at]))
 				eligible = PlanLike(messages[at].Text)
 			}
-			add = append(add, s.shorten(m, maxUserBytes))
+			add = append(add, s.typed(m))
 			eligible = eligible || Eligible(m.Text)
 		case i == last && !answeredLater(messages, i):
-			add = append(add, s.shorten(m, maxOfferBytes))
+			add = append(add, s.offer(m))
 			eligible = true
 		}
 		cost := 0
@@ -100,7 +102,9 @@ func (s Source) squeeze(add []Message, room int) (cost int) {
 	for limit := maxOfferBytes; ; limit /= 2 {
 		cost = 0
 		for i := range add {
-			add[i].Text = continuity.Shorten(add[i].Text, limit)
+			if len(add[i].Text) > limit {
+				add[i].Text, add[i].Cut = continuity.Shorten(add[i].Text, limit), true
+			}
 			cost += s.Estimate(add[i].Text) + messageTokens
 		}
 		if cost <= room || limit < 200 {
@@ -109,8 +113,40 @@ func (s Source) squeeze(add []Message, room int) (cost int) {
 	}
 }
 
-func (s Source) shorten(m Message, most int) Message {
-	m.Text = continuity.Shorten(s.Redact(m.Text), most)
+// typed is a message of the person as it is sent: pasted bulk becomes a stub, and
+// what is still too long keeps head and tail.
+func (s Source) typed(m Message) Message {
+	m.Text = continuity.Shorten(s.Redact(m.Text), maxUserBytes)
+	m.Cut = strings.Contains(m.Text, "[…]")
+	return m
+}
+
+// offer is a message of the model as it is sent: code becomes a stub. Its list items
+// stay, whatever they look like; what is too long is cut behind a line.
+func (s Source) offer(m Message) Message {
+	var b strings.Builder
+	fence, code := false, 0
+	for line := range strings.Lines(s.Redact(m.Text)) {
+		mark := strings.HasPrefix(strings.TrimSpace(line), "```")
+		if mark && fence {
+			fmt.Fprintf(&b, "[%d lines of code left out]\n", code)
+		}
+		if mark {
+			fence, code = !fence, 0
+			continue
+		}
+		if fence {
+			code++
+			continue
+		}
+		if b.Len()+len(line) > maxOfferBytes {
+			m.Cut = true
+			break
+		}
+		b.WriteString(line)
+	}
+	m.Cut = m.Cut || fence // it never ends
+	m.Text = strings.TrimSpace(b.String())
 	return m
 }
 

@@ -16,6 +16,9 @@ type word struct {
 	reason  bool
 }
 
+// denied reports whether the clause says no: not to forget something is no no.
+func (w word) denied() bool { return w.negated%2 == 1 }
+
 // wordsOf reads a text as words that know what their clause makes of them.
 func wordsOf(text string) []word {
 	var all []word
@@ -267,7 +270,7 @@ func rejects(statement, quote string) bool {
 	}
 	at := 0
 	for _, w := range wordsOf(statement) {
-		i := slices.IndexFunc(said[at:], func(s word) bool { return alike(w.text, s.text) && s.negated > 0 })
+		i := slices.IndexFunc(said[at:], func(s word) bool { return alike(w.text, s.text) && s.denied() })
 		switch {
 		case i >= 0:
 			at += i + 1
@@ -305,7 +308,7 @@ func mentions(text, other string) bool {
 
 // negates reports whether any clause of a text says no.
 func negates(text string) bool {
-	return slices.ContainsFunc(wordsOf(text), func(w word) bool { return w.negated > 0 })
+	return slices.ContainsFunc(wordsOf(text), word.denied)
 }
 
 // asks reports whether a text does nothing but ask.
