@@ -196,6 +196,7 @@ func taskPlan(c *holdfast.Capsule) *holdfast.Plan {
 	}
 	replaceSteps(c, nil, nil)
 	c.Plan.Steps = earlier
+	remove(c.Plan) // a step that is back is not removed
 	return c.Plan
 }
 

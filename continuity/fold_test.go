@@ -53,6 +53,17 @@ func TestFoldPlans(t *testing.T) {
 		want  string
 	}{
 		{
+			"a finished task that is reopened behind an approved plan is no removed step, though an open one had its name",
+			[]continuity.Call{
+				call("1", "TaskCreate", `{"subject":"a"}`, "Task #1 created successfully: a"),
+				call("2", "TaskUpdate", `{"taskId":"1","status":"completed"}`, "Updated"),
+				call("3", "TaskCreate", `{"subject":"a"}`, "Task #2 created successfully: a"),
+				call("4", "ExitPlanMode", `{}`, "User has approved your plan.\n\n## Approved Plan:\n1. b"),
+				call("5", "TaskUpdate", `{"taskId":"1","status":"pending"}`, "Updated"),
+			},
+			"accepted pending:a",
+		},
+		{
 			"update_plan states the whole list",
 			[]continuity.Call{call("1", "update_plan", `{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}`, updated)},
 			"accepted completed:a in_progress:b pending:c",
