@@ -33,8 +33,8 @@ var negators = set(
 // negatorsUnspaced are those of languages without spaces between words.
 var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無", "无", "未", "禁", "ない", "ません", "なく", "しな", "않", "안 ", "못", "말고", "말아", "없"}
 
-// hedges and conditions limit what a sentence says. A statement must have all that
-// its words have.
+// limits are words of doubt, condition and time, which narrow what a sentence says. A
+// statement must have all that its words have.
 var limits = set(
 	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess",
 	"vielleicht könnte könnten eventuell möglicherweise vermutlich später wenn falls sofern bis außer nur solange sobald bevor nachdem erst",
@@ -59,8 +59,8 @@ var glue = set(
 // reasons begin a clause that says why, and so names what was not chosen.
 var reasons = set("because since as due weil denn da parce car puisque porque pues perché porque omdat want bo ponieważ потому")
 
-// turns begin a new clause; what follows is opposed to what was before.
-var turns = set("but aber sondern mais pero ma mas maar ale но а sino however doch jedoch")
+// contrasts begin a new clause; what follows is opposed to what was before.
+var contrasts = set("but aber sondern mais pero ma mas maar ale но а sino however doch jedoch")
 
 // opposed are words that begin what was not chosen, up to the end of the clause or
 // one of the words that end it.
@@ -71,8 +71,8 @@ var opposed = map[string]map[string]bool{
 	"ersetze": set("durch mit"), "ersetzen": set("durch mit"), "remplace": set("par"), "switch from": set("to"),
 }
 
-// asPraise are German words behind which "zu" is a complaint, not a direction.
-var asPraise = set("viel langsam teuer groß klein komplex kompliziert schwer umständlich alt unsicher lang")
+// excessive are German words before which "zu" is a complaint, not a direction.
+var excessive = set("viel langsam teuer groß klein komplex kompliziert schwer umständlich alt unsicher lang")
 
 // common are frequent words by which a language that these lists cover is known.
 var common = set(

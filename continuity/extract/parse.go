@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -334,6 +335,9 @@ func readText(raw json.RawMessage, limit int) (string, Reason) {
 	}
 	if len(text) > limit {
 		return "", TooLong
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return "", WrongType // no text that anybody typed
 	}
 	return strings.TrimSpace(text), ""
 }

@@ -116,6 +116,7 @@ func TestParseDropsBrokenItems(t *testing.T) {
 		{"an empty statement", `{"kind":"value","statement":" ","quote":"q"}`, extract.Missing},
 		{"a quote that is null", `{"kind":"value","statement":"s","quote":null}`, extract.Missing},
 		{"a number for a text", `{"kind":"value","statement":17,"quote":"q"}`, extract.WrongType},
+		{"a control character", `{"kind":"value","statement":"a\u0000b","quote":"q"}`, extract.WrongType},
 		{"a text for an item", `"port 1"`, extract.WrongType},
 		{"null for an item", `null`, extract.WrongType},
 	} {

@@ -65,7 +65,7 @@ func clausesOf(text string) (clauses [][]word) {
 		case reasons[t]:
 			end()
 			reason, against, until = true, false, nil
-		case turns[t]:
+		case contrasts[t]:
 			end()
 			reason, against, until = false, false, nil
 		case opposed[pair] != nil:
@@ -94,7 +94,7 @@ func negationOf(words []word, i int) int {
 	switch {
 	case t == "too" && next == "", t == "leave" && next != "out", t == "weg" && next != "":
 		return 0
-	case negators[t], t == "zu" && asPraise[next]:
+	case negators[t], t == "zu" && excessive[next]:
 		return 1
 	}
 	n := 0
