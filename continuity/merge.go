@@ -26,6 +26,38 @@ type Delta struct {
 	Watermark string
 }
 
+// Of leaves in a delta what is preserved. What takes a fact out of force stays.
+func (k Preserve) Of(d Delta) Delta {
+	if !k.Plan {
+		d.Plan = nil
+	}
+	if !k.UserDecisions {
+		d.Decisions = nil
+	}
+	if !k.Constraints {
+		d.Constraints = nil
+	}
+	if !k.RejectedAlternatives {
+		d.RejectedAlternatives = nil
+	}
+	if !k.OpenQuestions {
+		d.OpenQuestions = nil
+	}
+	if !k.Facts {
+		d.Facts = nil
+	}
+	if !k.Rationale {
+		d.Decisions, d.RejectedAlternatives = slices.Clone(d.Decisions), slices.Clone(d.RejectedAlternatives)
+		for i := range d.Decisions {
+			d.Decisions[i].Rationale = ""
+		}
+		for i := range d.RejectedAlternatives {
+			d.RejectedAlternatives[i].Reason = ""
+		}
+	}
+	return d
+}
+
 // Closing takes a fact out of force: a decision is rejected, a constraint lifted,
 // an alternative reversed, a question answered, a Fact superseded.
 type Closing struct {

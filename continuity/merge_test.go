@@ -163,6 +163,47 @@ func TestMergeTakesOverARationaleAndTheWatermark(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotPreservedIsNotMerged(t *testing.T) {
+	whole := func() continuity.Delta {
+		d := word(holdfast.PlanAccepted, 1, "a")
+		d.Decisions, d.Constraints = decided("db", "SQLite", 1).Decisions, constraint("no cgo", 1).Constraints
+		d.RejectedAlternatives, d.OpenQuestions, d.Facts = rejected("Redis", 1).RejectedAlternatives, asked("Who?", 1).OpenQuestions, fact("port 1", 1).Facts
+		d.Decisions[0].Rationale, d.RejectedAlternatives[0].Reason = "small", "slow"
+		d.Closed = closed("d9", 1).Closed
+		return d
+	}
+	if diff := cmp.Diff(whole(), continuity.All.Of(whole())); diff != "" {
+		t.Errorf("all of it is not all of it:\n%s", diff)
+	}
+	for _, tt := range []struct {
+		name string
+		off  func(*continuity.Preserve)
+		gone func(*continuity.Delta)
+	}{
+		{"the plan", func(k *continuity.Preserve) { k.Plan = false }, func(d *continuity.Delta) { d.Plan = nil }},
+		{"decisions", func(k *continuity.Preserve) { k.UserDecisions = false }, func(d *continuity.Delta) { d.Decisions = nil }},
+		{"constraints", func(k *continuity.Preserve) { k.Constraints = false }, func(d *continuity.Delta) { d.Constraints = nil }},
+		{"alternatives", func(k *continuity.Preserve) { k.RejectedAlternatives = false }, func(d *continuity.Delta) { d.RejectedAlternatives = nil }},
+		{"questions", func(k *continuity.Preserve) { k.OpenQuestions = false }, func(d *continuity.Delta) { d.OpenQuestions = nil }},
+		{"facts", func(k *continuity.Preserve) { k.Facts = false }, func(d *continuity.Delta) { d.Facts = nil }},
+		{"reasons", func(k *continuity.Preserve) { k.Rationale = false }, func(d *continuity.Delta) {
+			d.Decisions[0].Rationale, d.RejectedAlternatives[0].Reason = "", ""
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			keep, given, want := continuity.All, whole(), whole()
+			tt.off(&keep)
+			tt.gone(&want)
+			if diff := cmp.Diff(want, keep.Of(given)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(whole(), given); diff != "" {
+				t.Errorf("the delta itself was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 // planned writes plan and proposal: "accepted conversation: a, b -c | proposed: d".
 func planned(c holdfast.Capsule) string {
 	texts := func(steps []holdfast.Step) string {
