@@ -51,7 +51,7 @@ func ordinary(sentence string) bool {
 		tokens = tokens[1:]
 	}
 	for i, t := range tokens {
-		if negators[t] && !reports[t] || limits[t] || contrasts[t] || opposed[t] != nil || cues[t] || i+1 < len(tokens) && (cuePairs[t+" "+tokens[i+1]] || t == "in" && !places[tokens[i+1]] && !strings.ContainsAny(tokens[i+1], "/.")) {
+		if (negators[t] || refusing[t]) && !reports[t] || limits[t] || contrasts[t] || opposed[t] != nil || cues[t] || i+1 < len(tokens) && (cuePairs[t+" "+tokens[i+1]] || t == "in" && !places[tokens[i+1]] && !strings.ContainsAny(tokens[i+1], "/.")) {
 			return false
 		}
 	}

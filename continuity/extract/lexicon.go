@@ -13,22 +13,32 @@ func set(words ...string) map[string]bool {
 	return all
 }
 
-// negators turn what their clause says into its contrary, or say that it is not
-// wanted, in the languages of the common words and some more. Their number in a clause must be the same in a statement.
+// negators say no to what their clause says, in the languages of the common words
+// and some more. Two of them say no as well: neither of two, ne and pas.
 var negators = set(
-	"not no never none neither nor without don't doesn't didn't isn't aren't wasn't won't can't cannot shouldn't mustn't wouldn't couldn't needn't nobody nothing nowhere",
-	"forget avoid stop skip drop remove delete exclude reject rejected refuse ban banned dismiss discard abandon leave omit failed fails unlike hate dislike too",
-	"nicht kein keine keinen keinem keiner keines nie niemals ohne weder nirgends niemand nichts vergiss vergesst vergessen lass vermeide vermeiden entferne entfernen lösche löschen",
-	"abgelehnt ablehnen verworfen verwirf verzichte verzichten gescheitert streiche streichen weg",
-	"ne pas jamais aucun aucune sans ni rien oublie oubliez évite évitez supprime supprimez refusé rejeté trop",
-	"nunca jamás ningún ninguna sin tampoco nada olvida olvidad evita elimina quita rechazado demasiado",
-	"non mai nessun nessuna senza né niente dimentica evitare rimuovi rifiutato troppo",
-	"não nunca nenhum nenhuma sem nem esqueça esquece evite remova rejeitado demais",
-	"niet geen nooit zonder niets vergeet vermijd verwijder afgewezen",
-	"nie nigdy żaden żadna bez zapomnij unikaj usuń",
-	"inte ej aldrig aldri ikke ingen inget uten utan uden älä ei eivät ilman ne není nikdy nem soha nu niciodată fără değil yok hayır asla không đừng tidak jangan bukan",
-	"не нет никогда ни без нельзя забудь забудьте избегай удали отклонено слишком",
+	"not no never none neither nor without don't doesn't didn't isn't aren't wasn't won't can't cannot shouldn't mustn't wouldn't couldn't needn't nobody nothing nowhere unlike too",
+	"nicht kein keine keinen keinem keiner keines nie niemals ohne weder nirgends niemand nichts",
+	"ne n' pas jamais aucun aucune sans ni rien trop",
+	"nunca jamás ningún ninguna sin tampoco nada demasiado",
+	"non mai nessun nessuna senza né niente troppo",
+	"não nunca nenhum nenhuma sem nem demais",
+	"niet geen nooit zonder niets",
+	"nie nigdy żaden żadna bez",
+	"inte ej aldrig aldri ikke ingen inget uten utan uden älä ei eivät ilman není nikdy nem soha nu niciodată fără değil yok hayır asla không đừng tidak jangan bukan",
+	"не нет никогда ни без нельзя слишком",
 )
+
+// refusing are verbs that say no by themselves; with a negator they say yes: not to
+// forget something.
+var refusing = set(
+	"forget avoid stop skip drop remove delete exclude reject rejected refuse ban banned dismiss discard abandon leave omit failed fails hate dislike",
+	"vergiss vergesst vergessen lass vermeide vermeiden entferne entfernen lösche löschen abgelehnt ablehnen verworfen verwirf verzichte verzichten gescheitert streiche streichen weg",
+	"oublie oubliez évite évitez supprime supprimez refusé rejeté olvida olvidad olvides evita elimina quita rechazado dimentica dimenticare evitare rimuovi rifiutato",
+	"esqueça esquece evite remova rejeitado vergeet vermijd verwijder afgewezen zapomnij unikaj usuń забудь забудьте избегай удали отклонено",
+)
+
+// keeping are verbs that say no to taking something away.
+var keeping = set("keep keeps retain preserve behalte behalten garde gardez conserve conserva mantén mantener mantieni mantenha mantém houd behoud zachowaj оставь сохрани")
 
 // negatorsUnspaced are those of languages without spaces between words.
 var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無", "无", "未", "禁", "ない", "ません", "なく", "しな", "않", "안 ", "못", "말고", "말아", "없"}
@@ -52,7 +62,7 @@ var limits = set(
 var glue = set(
 	"the a an is are be i we you it that this these those our your my please of then so just let us let's let’s will",
 	"der die das den dem des ein eine einen einem einer eines ist sind wir ich du ihr es unser unsere bitte also dann mal ja doch",
-	"le la les un une des est sont nous je vous il s'il plaît de du el los las una unos es son por favor lo gli uno",
+	"le la les l' d' j' s' c' un une des est sont nous je vous il s'il plaît de du el los las una unos es son por favor lo gli uno",
 	"o os as um uma é são het een zijn to jest są это",
 )
 

@@ -73,7 +73,7 @@ func PlanLike(text string) bool {
 // affirms reports whether words begin with a yes, in a language that is known.
 func affirms(words string) bool {
 	clauses := clausesOf(words)
-	if len(clauses) == 0 || clauses[0][0].negated > 0 {
+	if len(clauses) == 0 || clauses[0][0].denied() {
 		return false
 	}
 	for _, w := range clauses[0] {
@@ -276,7 +276,7 @@ func listed(list string, most int) (ns []int) {
 }
 
 // denied reports whether a message says no to what a step does: most of the step's
-// words stand in one clause that says no.
+// words stand in one clause that says no, or keeps what the step takes away.
 func denied(step, message string) bool {
 	var of []word
 	for _, w := range content(wordsOf(step)) {
@@ -288,7 +288,8 @@ func denied(step, message string) bool {
 		return false
 	}
 	for _, clause := range clausesOf(message) {
-		if clause[0].denied() == of[0].denied() || clause[0].negated < of[0].negated {
+		c, keeps := clause[0], of[0].refused > 0 && slices.ContainsFunc(clause, func(w word) bool { return keeping[w.text] })
+		if c.denied() == of[0].denied() || c.not <= of[0].not && c.refused <= of[0].refused && !keeps {
 			continue
 		}
 		n := 0

@@ -10,14 +10,17 @@ import (
 // word is a word of a clause, in lower case.
 type word struct {
 	text string
-	// negated counts the negators of its part of the clause, reason tells that it
-	// stands in a clause that says why.
-	negated int
-	reason  bool
+	// not counts the negators of its part of the clause and refused its verbs that
+	// say no; reason tells that it stands in a clause that says why.
+	not, refused int
+	reason       bool
 }
 
-// denied reports whether the clause says no: not to forget something is no no.
-func (w word) denied() bool { return w.negated%2 == 1 }
+// denied reports whether the clause says no.
+func (w word) denied() bool { return (w.not > 0) != (w.refused > 0) }
+
+// likewise reports whether the clauses of two words are negated in the same way.
+func (w word) likewise(o word) bool { return w.not == o.not && w.refused == o.refused }
 
 // wordsOf reads a text as words that know what their clause makes of them.
 func wordsOf(text string) []word {
@@ -35,15 +38,16 @@ func clausesOf(text string) (clauses [][]word) {
 	reason, against := false, false
 	until := map[string]bool(nil)
 	end := func() {
-		negated := 0
+		not, refused := 0, 0
 		for i := range now {
-			negated += negationOf(now, i)
+			n, r := negationOf(now, i)
+			not, refused = not+n, refused+r
 		}
 		if against {
-			negated++
+			refused++
 		}
 		for i := range now {
-			now[i].negated, now[i].reason = negated, reason
+			now[i].not, now[i].refused, now[i].reason = not, refused, reason
 		}
 		if len(now) > 0 {
 			clauses = append(clauses, now)
@@ -85,7 +89,7 @@ func clausesOf(text string) (clauses [][]word) {
 }
 
 // negationOf counts what the i-th word adds to the negation of its clause.
-func negationOf(words []word, i int) int {
+func negationOf(words []word, i int) (not, refused int) {
 	t := words[i].text
 	next := ""
 	if i+1 < len(words) {
@@ -93,17 +97,16 @@ func negationOf(words []word, i int) int {
 	}
 	switch {
 	case t == "too" && next == "", t == "leave" && next != "out", t == "weg" && next != "":
-		return 0
 	case negators[t], t == "zu" && excessive[next]:
-		return 1
-	}
-	n := 0
-	if unspaced(t) {
+		not = 1
+	case refusing[t]:
+		refused = 1
+	case unspaced(t):
 		for _, mark := range negatorsUnspaced {
-			n += strings.Count(t+" ", mark)
+			not += strings.Count(t+" ", mark)
 		}
 	}
-	return n
+	return not, refused
 }
 
 func isMark(token string) bool {
@@ -121,6 +124,10 @@ func tokensOf(text string) (tokens []string) {
 			j := i + 1
 			for j < len(rs) && (isWordRune(rs[j]) && unspacedRune(rs[j]) == unspacedRune(rs[j-1]) || joins(rs, j)) {
 				j++
+			}
+			if k := slices.Index(rs[i:j], '\''); k == 1 && k < j-i-1 {
+				tokens = append(tokens, string(rs[i:i+2])) // l'idée, n'utilise
+				i += 2
 			}
 			tokens = append(tokens, string(rs[i:j]))
 			i = j
@@ -185,7 +192,7 @@ func known(words []word) bool {
 			return unspacedKnown(words)
 		case strings.ContainsFunc(w.text, unicode.IsLetter) && strings.IndexFunc(w.text, unicode.IsDigit) < 0 && !strings.ContainsAny(w.text, "./_:@="):
 			of++
-			if common[w.text] || negators[w.text] || limits[w.text] || reasons[w.text] {
+			if common[w.text] || negators[w.text] || refusing[w.text] || limits[w.text] || reasons[w.text] {
 				n++
 			}
 		}
@@ -238,7 +245,7 @@ func supported(statement, quote string, rationale bool) bool {
 	for _, w := range stated {
 		found := false
 		for k := at; k < len(said) && !found; k++ {
-			if alike(w.text, said[k].text) && w.negated == said[k].negated && (rationale || w.reason == said[k].reason) {
+			if alike(w.text, said[k].text) && w.likewise(said[k]) && (rationale || w.reason == said[k].reason) {
 				at, found = k+1, true
 				if unspaced(said[k].text) && w.text != said[k].text {
 					at = k // more of the same run may follow
@@ -294,7 +301,7 @@ func content(words []word) (some []word) {
 // mentions reports whether two texts share a word with a meaning of its own.
 func mentions(text, other string) bool {
 	for _, w := range content(wordsOf(text)) {
-		if common[w.text] || negators[w.text] || utf8.RuneCountInString(w.text) < 2 && !unspaced(w.text) {
+		if common[w.text] || negators[w.text] || refusing[w.text] || utf8.RuneCountInString(w.text) < 2 && !unspaced(w.text) {
 			continue
 		}
 		for _, o := range content(wordsOf(other)) {
