@@ -34,6 +34,7 @@ vet:
 	$(GO) vet ./...
 
 lint:
+	@! git grep -nE '^(<{7}|>{7}) ' || { echo "a merge was not finished there"; exit 1; }
 	$(GO) tool $(TOOLS) golangci-lint run ./...
 
 # Status 3 means findings. Those in a module fail the check; those in the
