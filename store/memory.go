@@ -14,7 +14,7 @@ import (
 )
 
 // Memory is a store that lasts as long as its process: a Writer, Reader, Keeper,
-// Sweeper, Conversations, Keys and Attempts. It never forgets a removal. Find,
+// Sweeper, Conversations, Keys, Attempts, Claims and Secrets. It never forgets a removal. Find,
 // FindBlock and List read all that a principal has, and what reads attempts all of
 // these.
 type Memory struct {
@@ -32,6 +32,8 @@ type Memory struct {
 
 	credentials map[holdfast.KeyID]Key
 	attempts    map[holdfast.AttemptID]holdfast.Attempt
+	claims      map[claimKey]claim
+	secrets     map[string][]byte
 }
 
 type sessionKey struct {
@@ -67,6 +69,8 @@ func NewMemory() *Memory {
 
 		credentials: map[holdfast.KeyID]Key{},
 		attempts:    map[holdfast.AttemptID]holdfast.Attempt{},
+		claims:      map[claimKey]claim{},
+		secrets:     map[string][]byte{},
 	}
 }
 

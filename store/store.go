@@ -66,8 +66,11 @@ type Branch struct {
 	Parent         holdfast.BranchID
 	ParentRevision int
 	Epoch          int // the newest epoch
-	CreatedAt      time.Time
-	UsedAt         time.Time
+	// Watermark names the newest message that extraction has read, or found to hold
+	// nothing; "" for none.
+	Watermark string
+	CreatedAt time.Time
+	UsedAt    time.Time
 }
 
 // Epoch runs from one boundary of a branch to the next. Epoch 0 has no row

@@ -66,7 +66,7 @@ func checked(t testing.TB, path string, full bool) store.Report {
 }
 
 // everything writes rows of all kinds: sessions s1 with its branch b1 and its
-// recording, and s2, which is removed; conversations c1 and rec; a lease; a key; a usage record.
+// recording, and s2, which is removed; conversations c1 and rec; a lease; a key; a usage record; a claim; a secret.
 func everything(t testing.TB, s *Store) {
 	t.Helper()
 	b := step(1)
@@ -87,6 +87,11 @@ func everything(t testing.TB, s *Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	_, claimed := s.Claim(t.Context(), "b1", "m", "one", at(0), at(1))
+	_, kept := s.Secret(t.Context(), "mark", []byte("bytes"))
+	if err := errors.Join(claimed, kept); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := s.Hold(t.Context(), holdfast.Local, "c1", store.Lease{Holder: "secret words", Token: "1", Until: checkedAt.Add(-29 * 24 * time.Hour)}, at(0)); err != nil {
 		t.Fatal(err)
@@ -113,6 +118,7 @@ var rows = []store.TableCount{
 	{Table: "attempts", Rows: 1},
 	{Table: "boundaries", Rows: 1},
 	{Table: "branches", Rows: 1},
+	{Table: "claims", Rows: 1},
 	{Table: "conversations", Rows: 2},
 	{Table: "epochs", Rows: 1},
 	{Table: "events", Rows: 7},
@@ -120,6 +126,7 @@ var rows = []store.TableCount{
 	{Table: "leases", Rows: 1},
 	{Table: "removals", Rows: 1},
 	{Table: "revisions", Rows: 1},
+	{Table: "secrets", Rows: 1},
 	{Table: "sessions", Rows: 1},
 }
 
@@ -147,7 +154,7 @@ func TestACheckFindsNothingInAHealthyDatabaseAndChangesNothing(t *testing.T) {
 	}
 	for _, full := range []bool{false, true} {
 		expect(t, checked(t, path, full), store.Report{
-			Path: path, Bytes: info.Size(), Schema: 4, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
+			Path: path, Bytes: info.Size(), Schema: 6, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
 		})
 	}
 	expect(t, state(), before)
@@ -177,7 +184,7 @@ func TestACheckGoesOnBesideARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report.Findings, nil)
-	expect(t, steps, map[string]int64{"pages": 1, "tables": 13, "revisions": 1, "events": 7})
+	expect(t, steps, map[string]int64{"pages": 1, "tables": 15, "revisions": 1, "events": 7})
 	if next != 4+7 {
 		t.Errorf("%d appends", next-4)
 	}
@@ -499,7 +506,7 @@ func TestAReaderRefusesWhatAStoreRefuses(t *testing.T) {
 		code    holdfast.Code
 		message string
 	}{
-		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 4) and was left as it is: " +
+		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 6) and was left as it is: " +
 			"upgrade Holdfast, or choose another directory with --data DIR"},
 		{text, holdfast.ErrUnavailable, text + " is not a database of Holdfast and was left as it is; move it away, or choose another directory with --data DIR"},
 		{missing, holdfast.ErrNotFound, "there is no database " + missing + ": the first session or conversation begins it; name another directory with --data DIR"},

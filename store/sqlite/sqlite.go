@@ -49,7 +49,7 @@ const busyTimeout = 5 * time.Second
 const readers = 4
 
 // Store is an open database: a store.Writer, Reader, Keeper, Sweeper,
-// Conversations, Keys and Attempts with a Close, all by the shared SQL body. It is
+// Conversations, Keys, Attempts, Claims and Secrets with a Close, all by the shared SQL body. It is
 // safe for concurrent use.
 type Store struct {
 	*sqlstore.Store

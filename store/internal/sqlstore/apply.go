@@ -22,11 +22,11 @@ const (
 	touchSession = `UPDATE sessions SET used_at = ? WHERE id = ? AND used_at < ?`
 
 	getBranch = `SELECT 1 FROM branches WHERE id = ? AND session_id = ?`
-	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, created_at, used_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, watermark, created_at, used_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET thread = excluded.thread, parent = excluded.parent,
 			parent_revision = excluded.parent_revision, epoch = excluded.epoch,
-			created_at = excluded.created_at, used_at = excluded.used_at
+			watermark = excluded.watermark, created_at = excluded.created_at, used_at = excluded.used_at
 		WHERE branches.session_id = excluded.session_id AND branches.epoch <= excluded.epoch`
 	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, opened_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -159,7 +159,7 @@ func (o ownership) put(r store.Branch) error {
 	if r.Session != o.session {
 		return refuse.Foreign(r.ID, o.session)
 	}
-	n, err := o.exec(putBranch, r.ID, r.Session, r.Thread, r.Parent, r.ParentRevision, r.Epoch,
+	n, err := o.exec(putBranch, r.ID, r.Session, r.Thread, r.Parent, r.ParentRevision, r.Epoch, r.Watermark,
 		r.CreatedAt.UnixMicro(), r.UsedAt.UnixMicro())
 	if err != nil {
 		return err
