@@ -14,9 +14,9 @@ import (
 )
 
 // Memory is a store that lasts as long as its process: a Writer, Reader, Keeper,
-// Sweeper, Conversations, Keys, Attempts, Claims and Secrets. It never forgets a removal. Find,
-// FindBlock and List read all that a principal has, and what reads attempts all of
-// these.
+// Sweeper, Conversations, Keys, Attempts, Claims, Secrets and Audit. It never
+// forgets a removal. Find, FindBlock and List read all that a principal has, and
+// what reads attempts all of these.
 type Memory struct {
 	mu       sync.RWMutex
 	sessions map[holdfast.SessionID]*memorySession
@@ -34,6 +34,8 @@ type Memory struct {
 	attempts    map[holdfast.AttemptID]holdfast.Attempt
 	claims      map[claimKey]claim
 	secrets     map[string][]byte
+
+	audit []AuditEntry // in the order in which they were written
 }
 
 type sessionKey struct {

@@ -88,9 +88,10 @@ func everything(t testing.TB, s *Store) {
 			t.Fatal(err)
 		}
 	}
+	_, noted := s.Note(t.Context(), []store.AuditEntry{{At: at(0), Principal: "work", Session: "s1", Policy: "p", Key: "k"}})
 	_, claimed := s.Claim(t.Context(), "b1", "m", "one", at(0), at(1))
 	_, kept := s.Secret(t.Context(), "mark", []byte("bytes"))
-	if err := errors.Join(claimed, kept); err != nil {
+	if err := errors.Join(noted, claimed, kept); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Hold(t.Context(), holdfast.Local, "c1", store.Lease{Holder: "secret words", Token: "1", Until: checkedAt.Add(-29 * 24 * time.Hour)}, at(0)); err != nil {
@@ -116,6 +117,7 @@ func healthy(t testing.TB) string {
 var rows = []store.TableCount{
 	{Table: "anchors", Rows: 1},
 	{Table: "attempts", Rows: 1},
+	{Table: "audit", Rows: 1},
 	{Table: "boundaries", Rows: 1},
 	{Table: "branches", Rows: 1},
 	{Table: "claims", Rows: 1},
@@ -184,7 +186,7 @@ func TestACheckGoesOnBesideARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report.Findings, nil)
-	expect(t, steps, map[string]int64{"pages": 1, "tables": 15, "revisions": 1, "events": 7})
+	expect(t, steps, map[string]int64{"pages": 1, "tables": 16, "revisions": 1, "events": 7})
 	if next != 4+7 {
 		t.Errorf("%d appends", next-4)
 	}

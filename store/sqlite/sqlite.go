@@ -49,8 +49,8 @@ const busyTimeout = 5 * time.Second
 const readers = 4
 
 // Store is an open database: a store.Writer, Reader, Keeper, Sweeper,
-// Conversations, Keys, Attempts, Claims and Secrets with a Close, all by the shared SQL body. It is
-// safe for concurrent use.
+// Conversations, Keys, Attempts, Claims, Secrets and Audit with a Close, all by the
+// shared SQL body. It is safe for concurrent use.
 type Store struct {
 	*sqlstore.Store
 	writer *sql.DB
