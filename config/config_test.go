@@ -47,6 +47,25 @@ plan = false
 user_decisions = true
 user_words = true
 
+[[session_policy]]
+name = "night_1"
+principal = "ci"
+label = "nightly*"
+agent = "codex"
+enabled = true
+max_capsule_tokens = 900
+user_words_tokens = 300
+fork = "copy"
+
+[session_policy.preserve]
+plan = true
+user_decisions = false
+user_words = true
+
+[[session_policy]]
+label = "off"
+enabled = false
+
 [[budget]]
 name = "team.1"
 per = "month"
@@ -175,6 +194,14 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 		Continuity: Continuity{
 			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
 			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
+		},
+		Policies: []SessionPolicy{
+			{
+				Name: "night_1", Principal: "ci", Label: "nightly*", Agent: "codex",
+				Enabled: new(true), MaxCapsuleTokens: new(900), UserWordsTokens: new(300), Fork: new(ForkCopy),
+				Preserve: PreservePolicy{Plan: new(true), UserDecisions: new(false), UserWords: new(true)},
+			},
+			{Name: "#2", Label: "off", Enabled: new(false)},
 		},
 		Budgets: []Budget{
 			{Name: "team.1", Per: PerMonth, Soft: new(int64(40_000_000)), Hard: new(int64(50_250_000))},

@@ -3,8 +3,8 @@
 // The layers, where what a later one says stands: what is built in, the user's
 // file, the workspace's file, the environment, the conversation, the file that
 // --config names, and each --set. Laws:
-//   - Keys are merged one by one. Three lists are not plain values: [[upstream]]
-//     and [[budget]] replace the list before them as a whole, and the rules of
+//   - Keys are merged one by one. Four lists are not plain values: [[upstream]],
+//     [[session_policy]] and [[budget]] replace the list before them as a whole, and the rules of
 //     [[conversation.compaction.rules]] go behind those of earlier layers, unless
 //     the first of them is { strategy = "replace" }. Built-in rules hold only
 //     where no layer has one.
@@ -43,6 +43,9 @@ type Config struct {
 	Upstreams  []Upstream
 	Limits     Limits
 	Continuity Continuity
+	// Policies are what holds for some sessions in place of Continuity, in order;
+	// their names are unique. nil for none.
+	Policies []SessionPolicy
 	// Budgets are what callers may spend, with unique names; nil for none.
 	Budgets     []Budget
 	Transcripts Transcripts
@@ -111,8 +114,8 @@ type Preserve struct {
 
 // Transcripts is the section transcripts.
 type Transcripts struct {
-	// Enabled keeps what passes through the proxy, as conversations; false
-	// without Continuity.
+	// Enabled keeps what passes through the proxy of enabled sessions, as
+	// conversations; false where no session can be enabled.
 	Enabled bool
 	// TTL is how long a recorded conversation is kept after its last use, 1 hour
 	// to 10 years, also where Enabled is false by now; 0: as long as its session.

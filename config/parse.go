@@ -41,7 +41,8 @@ type file struct {
 			UserWords     *bool `toml:"user_words"`
 		} `toml:"preserve"`
 	} `toml:"compaction_continuity"`
-	Budget      []budgetFile `toml:"budget"`
+	Policies    []sessionPolicyFile `toml:"session_policy"`
+	Budget      []budgetFile        `toml:"budget"`
 	Transcripts struct {
 		Enabled *bool   `toml:"enabled"`
 		TTL     *string `toml:"ttl"`
@@ -139,6 +140,9 @@ func (r *reader) layer(i int, f *file) error {
 	if own["upstream"].line > 0 {
 		f.Upstream = nil
 	}
+	if own[policyKey].line > 0 {
+		f.Policies = nil
+	}
 	if own[budgetKey].line > 0 {
 		f.Budget = nil
 	}
@@ -161,6 +165,9 @@ func (r *reader) layer(i int, f *file) error {
 		}
 	}
 	if err := r.list(own, "upstream", len(f.Upstream)); err != nil {
+		return err
+	}
+	if err := r.list(own, policyKey, len(f.Policies)); err != nil {
 		return err
 	}
 	if err := r.list(own, budgetKey, len(f.Budget)); err != nil {

@@ -56,7 +56,7 @@ func section(name string, fields ...*node) *node {
 
 func tree(c Config) *node {
 	transcripts := section("transcripts")
-	if c.Continuity.Enabled {
+	if c.ContinuityRuns() {
 		transcripts.fields = append(transcripts.fields, leaf("enabled", c.Transcripts.Enabled))
 		if c.Transcripts.TTL > 0 {
 			transcripts.fields = append(transcripts.fields, leaf("ttl", durationText(c.Transcripts.TTL)))
@@ -65,7 +65,8 @@ func tree(c Config) *node {
 	return section("",
 		upstreamTree(c.Upstreams),
 		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
-		continuityTree(c.Continuity),
+		continuityTree(c.Continuity, c.ContinuityRuns(), words(c.Continuity, c.Policies)),
+		policiesTree(c.Policies),
 		budgetsTree(c.Budgets),
 		transcripts,
 		section("usage", leaf("ttl", durationText(c.Usage.TTL))),
@@ -92,13 +93,15 @@ func upstreamTree(ups []Upstream) *node {
 	return list
 }
 
-func continuityTree(c Continuity) *node {
-	n := section("compaction_continuity", leaf("enabled", c.Enabled))
-	if !c.Enabled {
+// continuityTree has what holds for some session: runs tells that one can be
+// enabled, words that one can keep the user's words.
+func continuityTree(c Continuity, runs, words bool) *node {
+	n := section(continuityKey, leaf("enabled", c.Enabled))
+	if !runs {
 		return n
 	}
 	n.fields = append(n.fields, leaf("max_capsule_tokens", c.MaxCapsuleTokens))
-	if c.Preserve.UserWords {
+	if words {
 		n.fields = append(n.fields, leaf("user_words_tokens", c.UserWordsTokens))
 	}
 	n.fields = append(n.fields, leaf("ttl", durationText(c.TTL)), leaf("fork", string(c.Fork)), section("preserve",

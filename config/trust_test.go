@@ -51,10 +51,11 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
 	w.fails("recording", holdfast.ErrConfig, other+":1: transcripts.enabled "+notTrusted)
 	for text, want := range map[string]string{
-		"[tools]\nallow = [\"*\"]":                                    ":2: tools.allow ",
-		"[[budget]]\nname = \"a\"\nper = \"day\"\nhard = 1000":        ":1: budget ",
-		"models.m.price = {input = 0, output = 0}":                    ":1: models.m.price.input ",
-		"tools.deny = []":                                             ":1: tools.deny ",
+		"[[session_policy]]\nprincipal = \"a\"\nenabled = false": ":1: session_policy ",
+		"[tools]\nallow = [\"*\"]":                               ":2: tools.allow ",
+		"[[budget]]\nname = \"a\"\nper = \"day\"\nhard = 1000":   ":1: budget ",
+		"models.m.price = {input = 0, output = 0}":               ":1: models.m.price.input ",
+		"tools.deny = []": ":1: tools.deny ",
 		"[mcp.a]\nenabled = true\ncommand = \"sh\"":                   ":3: mcp.a.command ",
 		"mcp.a.env.B = \"1\"":                                         ":1: mcp.a.env.B ",
 		"[models.\"m.n\"]\ncontext_window = 5\nupstream = \"openai\"": ":3: models.\"m.n\".upstream ",

@@ -21,7 +21,10 @@ func (r *reader) config(f file) (Config, error) {
 	if err := r.limits(f, &c.Limits); err != nil {
 		return Config{}, err
 	}
-	if err := r.continuity(f, &c.Continuity); err != nil {
+	if err := r.continuity(f, &c.Continuity, c.Policies); err != nil {
+		return Config{}, err
+	}
+	if err := r.policiesFit(&c); err != nil {
 		return Config{}, err
 	}
 	if err := r.compaction(f, &c.Compaction); err != nil {
@@ -51,6 +54,9 @@ func (r *reader) guarded(f file, c *Config) error {
 			return err
 		}
 	}
+	if c.Policies, err = r.policies(f); err != nil {
+		return err
+	}
 	if c.Budgets, err = r.budgets(f); err != nil {
 		return err
 	}
@@ -67,13 +73,13 @@ func (r *reader) guarded(f file, c *Config) error {
 // dependent checks guarded values by what other layers or sections have.
 func (r *reader) dependent(c *Config) error {
 	const recording, ttl, continuity = "transcripts.enabled", "transcripts.ttl", "compaction_continuity.enabled"
-	if c.Transcripts.Enabled && !c.Continuity.Enabled {
+	if c.Transcripts.Enabled && !c.ContinuityRuns() {
 		if !r.overruled(recording, continuity) {
 			return r.at(recording, "= true has no effect while %s = false. Remove it, or set %s = true", continuity, continuity)
 		}
 		c.Transcripts.Enabled = false
 	}
-	if c.Transcripts.TTL > 0 && !c.Continuity.Enabled {
+	if c.Transcripts.TTL > 0 && !c.ContinuityRuns() {
 		if !r.overruled(ttl, continuity) {
 			return r.at(ttl, "has no effect while %s = false. Remove it, or set %s = true", continuity, continuity)
 		}
@@ -319,8 +325,10 @@ func choose[T ~string](r *reader, key string, in *string, out *T) error {
 	return nil
 }
 
-func (r *reader) continuity(f file, c *Continuity) error {
-	const section = "compaction_continuity"
+// continuity reads what holds for all sessions; policies may put other values
+// over it for some.
+func (r *reader) continuity(f file, c *Continuity, policies []SessionPolicy) error {
+	const section = continuityKey
 	in := f.Continuity
 	set(&c.Enabled, in.Enabled)
 	if err := r.whole(section+".max_capsule_tokens", in.MaxCapsuleTokens, &c.MaxCapsuleTokens); err != nil {
@@ -345,7 +353,7 @@ func (r *reader) continuity(f file, c *Continuity) error {
 	set(&c.Preserve.Plan, in.Preserve.Plan)
 	set(&c.Preserve.UserDecisions, in.Preserve.UserDecisions)
 	set(&c.Preserve.UserWords, in.Preserve.UserWords)
-	if !c.Enabled {
+	if !c.Enabled && !anyEnables(policies) {
 		for _, k := range allKeys {
 			if strings.HasPrefix(k.name, section+".") && k.value.Type != "object" && k.name != section+".enabled" && !r.overruled(k.name, section+".enabled") {
 				return r.at(k.name, "has no effect while enabled = false. Remove it, or set enabled = true")
@@ -355,10 +363,10 @@ func (r *reader) continuity(f file, c *Continuity) error {
 		c.Enabled = false
 		return nil
 	}
-	if c.Preserve == (Preserve{}) {
+	if c.Enabled && c.Preserve == (Preserve{}) {
 		return r.at(section+".preserve", "turns everything off. Write enabled = false in [%s] instead", section)
 	}
-	if !c.Preserve.UserWords {
+	if !words(*c, policies) {
 		if !r.overruled(section+".user_words_tokens", section+".preserve.user_words") {
 			return r.at(section+".user_words_tokens", "has no effect while preserve.user_words = false. Remove it, or set preserve.user_words = true")
 		}
