@@ -15,8 +15,8 @@ type Ablation struct {
 }
 
 // fold folds calls into a capsule.
-func (e *Engine) fold(c holdfast.Capsule, calls []continuity.Call) holdfast.Capsule {
-	c = continuity.Fold(c, calls, e.cfg.Preserve)
+func (e *Engine) fold(set *Settings, c holdfast.Capsule, calls []continuity.Call) holdfast.Capsule {
+	c = continuity.Fold(c, calls, set.Preserve)
 	if !e.cfg.Without.Supersession {
 		return c
 	}

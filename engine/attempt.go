@@ -49,6 +49,7 @@ type Attempt struct {
 	s        *session
 	b        *branch
 	ep       *epoch
+	set      *Settings // that hold for it
 	protocol holdfast.Protocol
 	model    string
 	base     int // anchors of the epoch when the request was read
@@ -95,13 +96,20 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		a.session = e.entered(keyOf(in, v))
 		return a
 	}
+	set := e.policies.of(in.Caller, v.Agent)
+	if !set.Enabled {
+		key := keyOf(in, v)
+		a.session = e.entered(key)
+		e.audit.note(key, in.Label, set, "")
+		return a
+	}
 	if in.Request.PreviousResponse != "" {
 		// The provider holds the history; what is here does not tell the branch.
 		e.metrics.unlinked.WithLabelValues("previous_response").Inc()
 		return a
 	}
 	marker := v.Kind == holdfast.Compaction && v.Summary == holdfast.PlainSummary
-	s, h, err := e.find(ctx, codec, in, v, marker)
+	s, h, err := e.find(ctx, codec, in, v, marker, set.Preserve.UserWords)
 	if err != nil {
 		e.log.Warn("session not read, request passes unlinked", "code", holdfast.CodeOf(err))
 		e.metrics.unlinked.WithLabelValues(unlinkedBy(err)).Inc()
@@ -112,14 +120,21 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 			s.mu.Unlock()
 		}
 	}()
+	if s.key.agent != v.Agent {
+		// What a client calls itself does not free a session that was found by what it
+		// carries from what holds for the session's own agent.
+		if set = e.policies.of(in.Caller, s.key.agent); !set.Enabled {
+			return a
+		}
+	}
 	h.adopt(func(d holdfast.Digest) bool { return s.relayed[d] })
 	l, err := linked{how: unsure}, error(nil)
 	if v.Kind != holdfast.Compaction {
-		l, err = e.link(ctx, s, v, h, len(s.branches) == 0)
+		l, err = e.link(ctx, s, set, v, h, len(s.branches) == 0)
 	}
 	if err == nil && l.how == unsure {
 		if s, err = e.catchUp(ctx, s); err == nil {
-			l, err = e.link(ctx, s, v, h, true)
+			l, err = e.link(ctx, s, set, v, h, true)
 		}
 	}
 	if err != nil {
@@ -127,13 +142,13 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.metrics.unlinked.WithLabelValues("store").Inc()
 		return a
 	}
-	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
+	a.s, a.b, a.ep, a.set, a.replay = s, l.b, l.ep, set, l.replay
 	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
 	e.content.learn(s.key, h)
 	p := e.passage(a, l, codec, in, h)
 	if !l.replay {
-		e.harvest(l, h, v.Kind == holdfast.Compaction)
+		e.harvest(l, set, h, v.Kind == holdfast.Compaction)
 	}
 	a.base, a.offers = len(a.ep.anchors), s.offered(in, tools)
 	switch {
@@ -148,6 +163,9 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	}
 	if l.how != "epoch" {
 		e.transcribe(a, p)
+	}
+	if !s.unsettled {
+		e.audit.note(s.key, in.Label, set, s.row.ID)
 	}
 	if a.Verdict.Kind == holdfast.Turn {
 		a.stick(h)
@@ -167,16 +185,16 @@ func keyOf(in Inbound, v holdfast.Verdict) sessionKey {
 }
 
 // find returns the session of a request, locked, and its history.
-func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker bool) (*session, *history, error) {
+func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker, words bool) (*session, *history, error) {
 	key := keyOf(in, v)
 	if key.key == "" {
-		return e.findByContent(ctx, codec, in, v, marker)
+		return e.findByContent(ctx, codec, in, v, marker, words)
 	}
 	s, err := e.enterFor(ctx, key, v)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := s.read(e, codec, in, marker)
+	h, err := s.read(e, codec, in, marker, words)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,13 +217,13 @@ func (e *Engine) enterFor(ctx context.Context, k sessionKey, v holdfast.Verdict)
 
 // read reads a history through the session's memo. When it does not return one,
 // by an error or by a panic of the codec, the session is unlocked.
-func (s *session) read(e *Engine, codec Codec, in Inbound, marker bool) (h *history, err error) {
+func (s *session) read(e *Engine, codec Codec, in Inbound, marker, words bool) (h *history, err error) {
 	defer func() {
 		if h == nil {
 			s.mu.Unlock()
 		}
 	}()
-	return s.memo.read(e, codec, in, marker)
+	return s.memo.read(e, codec, in, marker, words)
 }
 
 // unlinkedBy names why a request could not be linked.
@@ -219,7 +237,7 @@ func unlinkedBy(err error) string {
 // harvest takes the anchors and calls of a history that its branch does not
 // have yet. A compaction request adds calls but no anchors: what stands behind
 // them may be the prompt's own.
-func (e *Engine) harvest(l linked, h *history, compaction bool) {
+func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 	b, ep, now := l.b, l.ep, e.now()
 	before := b.effective.Digest
 	base := len(ep.anchors) - l.next // position of an anchor at index i of h is base+i
@@ -257,7 +275,7 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 			news = append(news, placedCall{Call: call, seq: l.next - 1})
 		}
 	}
-	e.foldAll(b, news, base, now)
+	e.foldAll(b, set, news, base, now)
 	if len(h.anchors) > l.next && !compaction {
 		// The newest answer is confirmed or was replaced by this history.
 		b.advance(continuity.Seal(b.confirmed), len(ep.anchors), now)
@@ -270,15 +288,15 @@ func (e *Engine) harvest(l linked, h *history, compaction bool) {
 // foldAll folds confirmed calls, with a revision for each that changes
 // something, so that a fork finds the state at its point. When they only confirm
 // what the newest answer had announced, there is nothing to record.
-func (e *Engine) foldAll(b *branch, calls []placedCall, base int, now time.Time) {
+func (e *Engine) foldAll(b *branch, set *Settings, calls []placedCall, base int, now time.Time) {
 	next := b.confirmed
 	for _, call := range calls {
-		next = e.fold(next, []continuity.Call{call.Call})
+		next = e.fold(set, next, []continuity.Call{call.Call})
 	}
 	if next.Digest != b.effective.Digest {
 		step := b.confirmed
 		for _, call := range calls {
-			step = e.fold(step, []continuity.Call{call.Call})
+			step = e.fold(set, step, []continuity.Call{call.Call})
 			if b.advance(step, base+call.seq+1, now) {
 				e.metrics.harvest.WithLabelValues(call.Tool).Inc()
 			}
@@ -303,7 +321,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 	if !h.carried {
 		// What the block says is the state when the epoch opened.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))
-		if block, ok := e.render(c, h.row, 0); ok {
+		if block, ok := e.render(a.set, c, h.row, 0); ok {
 			ep.row.Block = block.Text
 		}
 	}
@@ -329,7 +347,7 @@ func (e *Engine) beginBoundary(a *Attempt, size int) {
 		row.Revision = b.effective.Revision
 	}
 	if a.Verdict.Summary == holdfast.PlainSummary {
-		if block, ok := e.render(b.effective, row.Row, size); ok {
+		if block, ok := e.render(a.set, b.effective, row.Row, size); ok {
 			a.Block, row.Block = block.Text, block.Digest
 			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
 		}
@@ -345,8 +363,8 @@ func (e *Engine) beginBoundary(a *Attempt, size int) {
 // render writes the block for the agent of a row of the table. Where the agent
 // weighs the summary against a history of size bytes, the block is at most a
 // quarter of that; one that does not fit is left to the sticky delivery.
-func (e *Engine) render(c holdfast.Capsule, row string, size int) (holdfast.Block, bool) {
-	budget := continuity.Budget{Tokens: e.cfg.MaxCapsuleTokens, Words: e.cfg.UserWordsTokens}
+func (e *Engine) render(set *Settings, c holdfast.Capsule, row string, size int) (holdfast.Block, bool) {
+	budget := continuity.Budget{Tokens: set.MaxCapsuleTokens, Words: set.UserWordsTokens}
 	if agents.KeepsUserMessages(row) {
 		budget.Words = 0
 	}
@@ -354,7 +372,7 @@ func (e *Engine) render(c holdfast.Capsule, row string, size int) (holdfast.Bloc
 	if weighed {
 		budget.Tokens = min(budget.Tokens, size/16)
 	}
-	block, ok := continuity.Render(c, e.cfg.Preserve, budget, continuity.EstimateTokens)
+	block, ok := continuity.Render(c, set.Preserve, budget, continuity.EstimateTokens)
 	if weighed && continuity.EstimateTokens(block.Text) > budget.Tokens {
 		return holdfast.Block{}, false
 	}
@@ -505,7 +523,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		}
 	}
 	a.b.asked = calls
-	if c := e.fold(a.b.confirmed, calls); a.b.advance(c, seq, e.now()) {
+	if c := e.fold(a.set, a.b.confirmed, calls); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)
 		e.record(s, a.b, false)

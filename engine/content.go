@@ -205,7 +205,7 @@ func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best se
 
 // read reads a history through the memo that a principal's sessions without an id
 // share.
-func (c *content) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
+func (c *content) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*history, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.memos[in.Principal]
@@ -220,12 +220,12 @@ func (c *content) read(e *Engine, codec Codec, in Inbound, marker bool) (*histor
 	if len(m.carriers) > maxIndexed {
 		m.carriers = map[string]bool{}
 	}
-	return m.read(e, codec, in, marker)
+	return m.read(e, codec, in, marker, words)
 }
 
 // findByContent returns the session of a request without an id, locked.
-func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker bool) (*session, *history, error) {
-	h, err := e.content.read(e, codec, in, marker)
+func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker, words bool) (*session, *history, error) {
+	h, err := e.content.read(e, codec, in, marker, words)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -250,7 +250,7 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 func (e *Engine) beginByContent(p holdfast.Principal, agent string, h *history) *session {
 	n := newSession(sessionKey{p, agent, contentPrefix + newID()})
 	n.usedAt = e.now()
-	n.row = e.newRow(n.key)
+	n.row = newRow(n.key, e.now())
 	n.loaded, n.unsettled = true, true
 	n.mu.Lock()
 	if last := len(h.anchors) - 1; last >= 0 {

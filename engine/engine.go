@@ -30,6 +30,13 @@
 //     When the store fails, traffic goes on, recording is tried again from the
 //     whole state, and it is said once.
 //   - A session that was erased is forgotten within a second, its block with it.
+//   - What holds for a session is what its caller and its agent have in
+//     Config.Policy; nothing else that a client sends has a say in it. Requests of a
+//     session that is not enabled pass unread, and the block of one that was
+//     enabled before ends. What is in force for a session, and for keys of one
+//     label, is noted in the audit when it is first seen, and when it differs from
+//     what was noted last. A session that is not enabled and whose agent sends no
+//     id cannot be told without being read, so nothing is noted of it.
 //   - Where transcripts are on, what is new of each branch goes to package
 //     recording, which nothing waits for.
 //
@@ -59,6 +66,7 @@ type Store interface {
 	store.Keeper
 	store.Sweeper
 	store.Conversations
+	store.Audit
 }
 
 // Timeouts and bounds that are no configuration.
@@ -75,14 +83,18 @@ const (
 
 // Config is what a person can set.
 type Config struct {
+	// Policy is what holds for a caller's sessions with an agent, by its name in the
+	// agents table or "". It is pure. nil: the four below hold for all, and no
+	// audit is written.
+	Policy           func(c holdfast.Caller, agent string) Settings
 	Preserve         continuity.Preserve
 	MaxCapsuleTokens int
 	UserWordsTokens  int // share of the user's words in it
+	CopyOnFork       bool
 	// Redact takes secrets out of the user's words before anything is kept of
 	// them, and counts them; required when these are preserved.
-	Redact     func(string) (clean string, secrets int)
-	CopyOnFork bool
-	TTL        time.Duration // 0: capsules are kept forever
+	Redact func(string) (clean string, secrets int)
+	TTL    time.Duration // 0: capsules are kept forever
 	// Transcripts records branches as conversations. Redact is required with it.
 	Transcripts bool
 	// TranscriptTTL is how long recordings are kept after their last use, also
@@ -93,13 +105,15 @@ type Config struct {
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.
 type Engine struct {
-	store   Store
-	cfg     Config
-	log     *slog.Logger
-	metrics *Metrics
-	now     func() time.Time
-	rec     *recorder
-	scribe  *recording.Recorder // nil: nothing is recorded
+	store    Store
+	cfg      Config
+	log      *slog.Logger
+	metrics  *Metrics
+	now      func() time.Time
+	rec      *recorder
+	scribe   *recording.Recorder // nil: nothing is recorded
+	policies *policies
+	audit    *auditor
 
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
@@ -122,6 +136,7 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 	}
 	e.rec = newRecorder(st, log, m)
 	e.content = newContent()
+	e.policies, e.audit = newPolicies(cfg), newAuditor(st, log, now)
 	if cfg.Transcripts {
 		e.scribe = recording.New(st, recording.Config{
 			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept, TTL: cfg.TranscriptTTL,
@@ -148,7 +163,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.scribe != nil {
 		late = e.scribe.Close(ctx)
 	}
-	return errors.Join(late, e.rec.close(ctx))
+	return errors.Join(late, e.rec.close(ctx), e.audit.close(ctx))
 }
 
 // newID makes a time-ordered identifier.
@@ -196,6 +211,7 @@ func (e *Engine) expire(now time.Time) {
 	}{
 		{"sessions", e.cfg.TTL, e.store.Expire},
 		{"recordings", e.cfg.TranscriptTTL, e.store.ExpireRecordings},
+		{"audit entries", store.AuditRetention, e.store.ForgetNoted},
 	} {
 		if kind.ttl <= 0 {
 			continue
@@ -216,6 +232,7 @@ func (e *Engine) forget(id holdfast.SessionID) {
 			e.unrecord(s)
 			delete(e.sessions, k)
 			e.content.forget(k)
+			e.audit.forget(k)
 		}
 	}
 }

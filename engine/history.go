@@ -57,9 +57,6 @@ type element struct {
 // pasted bulk. Of a very long text the bulk goes first, since a secret is never
 // looked for in what is not kept.
 func (e *Engine) words(text string) string {
-	if !e.cfg.Preserve.UserWords {
-		return ""
-	}
 	const long = 64 << 10
 	if len(text) <= long {
 		text = e.redact(text)
@@ -74,8 +71,9 @@ func (e *Engine) redact(text string) string {
 }
 
 // readElement makes an element of its events. wanted tells which results are of carrier
-// calls seen so far. marker drops the last user text: the compaction prompt.
-func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wanted func(string) bool, marker bool) *element {
+// calls seen so far. marker drops the last user text: the compaction prompt. words keeps
+// what the user says.
+func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wanted func(string) bool, marker, words bool) *element {
 	el := &element{}
 	for i, ev := range events {
 		switch ev := ev.(type) {
@@ -89,7 +87,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			}
 			for _, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(p, string(t), e)
+					el.userText(p, string(t), e, words)
 				}
 			}
 		case holdfast.AssistantMessage:
@@ -119,7 +117,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 	return el
 }
 
-func (el *element) userText(p holdfast.Protocol, text string, e *Engine) {
+func (el *element) userText(p holdfast.Protocol, text string, e *Engine, words bool) {
 	if back, ok := agents.Continuation(p, text); ok {
 		el.summary, el.back = holdfast.TextDigest(text), back
 	}
@@ -133,8 +131,10 @@ func (el *element) userText(p holdfast.Protocol, text string, e *Engine) {
 	el.said = append(el.said, m.digest)
 	if carrier, ok := agents.AcceptedPlan(text); ok {
 		el.says(&m, carrier, "")
-	} else if said := e.words(text); said != "" {
-		el.says(&m, agents.UserSaid, said)
+	} else if words {
+		if said := e.words(text); said != "" {
+			el.says(&m, agents.UserSaid, said)
+		}
 	}
 	el.marks = append(el.marks, m)
 }
@@ -284,6 +284,7 @@ type openCall struct{ id, placed string }
 // guarded by its owner's mutex.
 type memo struct {
 	elements map[uint64]*element
+	words    bool            // whether elements have what the user said
 	carriers map[string]bool // ids of carrier calls seen
 }
 
@@ -292,9 +293,13 @@ func newMemo() memo {
 }
 
 // read reads all elements of a request. With marker the last user text is the
-// compaction prompt, and no part of the history.
-func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, error) {
+// compaction prompt, and no part of the history. words keeps what the user says.
+func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*history, error) {
 	req := in.Request
+	if m.words != words {
+		m.words = words
+		clear(m.elements)
+	}
 	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
 	h.keys, h.starts = make([]uint64, len(req.Messages)), make([]int, len(req.Messages))
 	var prev holdfast.Digest
@@ -324,7 +329,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker bool) (*history, 
 			if err != nil {
 				return nil, err
 			}
-			el = e.readElement(req.Protocol, events, wanted, last)
+			el = e.readElement(req.Protocol, events, wanted, last, words)
 			if !last {
 				m.elements[key] = el
 			}

@@ -54,7 +54,7 @@ const unsure = "unsure"
 
 // link finds or makes the branch of a history. Unless the session's state is sure
 // to be the newest, it makes nothing and says so. s.mu is held.
-func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *history, sure bool) (linked, error) {
+func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast.Verdict, h *history, sure bool) (linked, error) {
 	var of []*branch
 	for _, b := range s.branches {
 		if b.row.Thread == v.Thread {
@@ -64,7 +64,7 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 	if h.prompt != "" && len(of) > 1 {
 		return linked{b: quotedFrom(of, h), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
-	if l, ok := e.linkWithin(s, of, v, h, sure); ok {
+	if l, ok := e.linkWithin(s, set, of, v, h, sure); ok {
 		return l, nil
 	}
 	if !sure {
@@ -83,7 +83,7 @@ func (e *Engine) link(ctx context.Context, s *session, v holdfast.Verdict, h *hi
 		return linked{b: s.newBranch(e, v.Thread, h), how: "ambiguous"}.start(), nil
 	}
 	if len(of) == 0 {
-		l, found, err := e.linkAcross(ctx, s, v, h)
+		l, found, err := e.linkAcross(ctx, s, set, v, h)
 		if err != nil || found {
 			return l, err
 		}
@@ -110,7 +110,7 @@ func (l linked) start() linked {
 
 // linkWithin looks for the history among the epochs that begin with the same
 // summary: its branch's newest anchor, else the longest run.
-func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool) {
+func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool) {
 	var best linked
 	var bm match
 	score := func(m match, ep *epoch, b *branch) int {
@@ -161,7 +161,7 @@ func (e *Engine) linkWithin(s *session, of []*branch, v holdfast.Verdict, h *his
 	case !sure:
 		return linked{}, false
 	}
-	return linked{b: s.fork(e, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
+	return linked{b: s.fork(e, set, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
 }
 
 // quotedFrom finds the branch whose newest history a compaction prompt quotes.
@@ -269,8 +269,8 @@ func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
 }
 
 // fork begins a branch with the history of from up to and including tip, and a
-// copy of the capsule as it was there.
-func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread string) *branch {
+// copy of the capsule as it was there, unless forks are to begin empty.
+func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip int, thread string) *branch {
 	now := e.now()
 	b := &branch{row: store.Branch{
 		ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, Parent: from.row.ID,
@@ -278,7 +278,7 @@ func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread strin
 	}, done: map[string]bool{}}
 	row := ep.row
 	row.Branch, row.OpenedAt = b.row.ID, now
-	if !e.cfg.CopyOnFork {
+	if !set.CopyOnFork {
 		row.Block, row.Revision = "", 0
 	}
 	ne := newEpoch(row)
@@ -287,7 +287,7 @@ func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread strin
 	}
 	b.epochs, b.foldedThrough = []*epoch{ne}, tip+1
 	b.confirmed.Branch, b.effective.Branch = b.row.ID, b.row.ID
-	if c := from.at(ep.row.N, tip+1); e.cfg.CopyOnFork && c.Revision > 0 {
+	if c := from.at(ep.row.N, tip+1); set.CopyOnFork && c.Revision > 0 {
 		b.row.ParentRevision = c.Revision
 		c.Branch = b.row.ID
 		b.advance(continuity.Seal(c), 0, now)
@@ -302,7 +302,7 @@ func (s *session) fork(e *Engine, from *branch, ep *epoch, tip int, thread strin
 // linkAcross finds the branch of another session of the same principal that an
 // unknown session was forked from: by the agent's own word, by our block, by
 // the strong anchors of its history.
-func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict, h *history) (linked, bool, error) {
+func (e *Engine) linkAcross(ctx context.Context, s *session, set *Settings, v holdfast.Verdict, h *history) (linked, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
 	defer cancel()
 	if s.key.byContent() {
@@ -340,13 +340,13 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, v holdfast.Verdict,
 	if from == nil && waiting != nil {
 		// It was forked behind a compaction, before any turn of the new epoch.
 		ep := waiting.current()
-		b := s.fork(e, waiting, ep, len(ep.anchors)-1, v.Thread)
+		b := s.fork(e, set, waiting, ep, len(ep.anchors)-1, v.Thread)
 		return e.openEpoch(b, h), true, nil
 	}
 	if from == nil || (top.n == 0 && h.summary.IsZero()) || (!top.strong && h.summary.IsZero() && v.ForkedFrom == "") {
 		return linked{}, false, nil
 	}
-	return linked{b: s.fork(e, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
+	return linked{b: s.fork(e, set, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
 }
 
 // awaits reports whether the summary that opens a history is the one that the

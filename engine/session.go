@@ -197,7 +197,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 			s.branches = append(s.branches, nb)
 		}
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
-		s.row = e.newRow(s.key)
+		s.row = newRow(s.key, e.now())
 	default:
 		return err
 	}
@@ -277,8 +277,7 @@ func (b *branch) behind(st store.BranchState) bool {
 }
 
 // newRow is the row of a session that nobody has seen.
-func (e *Engine) newRow(k sessionKey) store.Session {
-	now := e.now()
+func newRow(k sessionKey, now time.Time) store.Session {
 	return store.Session{
 		ID: holdfast.SessionID(newID()), Principal: k.principal, Agent: k.agent, Key: k.key, CreatedAt: now, UsedAt: now,
 	}
