@@ -176,6 +176,11 @@ var userAgents = map[string]string{
 	"GeminiCLI": Gemini,
 }
 
+// Identified lists the agents that a verdict can name. It rests on what the client
+// says: headers and ids of its body for ClaudeCode and Codex, the User-Agent for
+// the others. The rest of the table sends nothing that names it.
+func Identified() []string { return []string{ClaudeCode, Codex, OpenCode, Qwen, Gemini} }
+
 // identify reads the identity fields (the table "Identity" of each agent).
 func identify(e Evidence) holdfast.Verdict {
 	h := e.Header

@@ -33,7 +33,7 @@ func (a *app) configShow() *cobra.Command {
 		Example: "  holdfast config show\n  holdfast config show --origin\n  holdfast --set transcripts.enabled=true config show --json",
 		Args:    arguments(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			merged, err := a.sources().Load()
+			merged, err := a.load()
 			if err != nil {
 				return err
 			}

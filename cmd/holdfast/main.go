@@ -89,6 +89,7 @@ type database interface {
 	store.Conversations
 	store.Keys
 	store.Attempts
+	store.Audit
 }
 
 // openStore opens the database at path. One that does not exist yet is shown

@@ -35,7 +35,8 @@ type (
 //	                           begins with HOLDFAST_ is put into its environment
 //	terminal ANSWER ARGS...    the same on a terminal where a person types ANSWER
 //	status N                   checks the exit status of the last of these
-//	seed                       writes the sessions of seed into the database
+//	seed                       writes the sessions of seed, and the audit of
+//	                           seedAudit, into the database
 //	seed-usage                 writes the records of usageRecords there
 //	serve-calls [FLAGS...]     makes the calls of serveCalls through a server
 //
@@ -62,6 +63,8 @@ func TestScripts(t *testing.T) {
 				for _, err := range st.Apply(context.Background(), seed()) {
 					ts.Check(err)
 				}
+				_, err = st.Note(context.Background(), seedAudit())
+				ts.Check(err)
 				ts.Check(st.Close())
 			},
 		},
@@ -105,8 +108,19 @@ const (
 	subBranch     = "0195a3b4-7000-7000-8000-000000000001"
 	codexSession  = "0195a3b9-7000-7000-8000-000000000001"
 	codexBranch   = "0195a3ba-7000-7000-8000-000000000001"
+	goneSession   = "0195f000-7000-7000-8000-000000000001"
 	runSession    = "01960000-7000-7000-8000-000000000001"
 )
+
+// seedAudit is what policies changed for a session that is there and for one that
+// is gone.
+func seedAudit() []store.AuditEntry {
+	return []store.AuditEntry{
+		{At: at(9, 0), Principal: holdfast.Local, Session: claudeSession, Policy: "short", Key: "max_capsule_tokens", From: "2500", To: "1200"},
+		{At: at(9, 30), Principal: "ci", Session: goneSession, Label: "nightly\x1b[31m", Policy: "#2", Key: "enabled", From: "true", To: "false"},
+		{At: at(11, 0), Principal: holdfast.Local, Session: claudeSession, Key: "max_capsule_tokens", To: "2500"},
+	}
+}
 
 // seed is a session of each kind: one with two carried compactions, a fork and
 // a subagent; one without a capsule and with hostile text; one without a turn.

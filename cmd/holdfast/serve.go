@@ -38,7 +38,7 @@ func (a *app) serveCommand() *cobra.Command {
 
 // runServe serves until ctx ends. What was opened first is closed last.
 func (a *app) runServe(ctx context.Context, address string) (err error) {
-	cfg, err := a.sources().Load()
+	cfg, err := a.load()
 	if err != nil {
 		return err
 	}

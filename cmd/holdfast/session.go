@@ -89,22 +89,32 @@ func (a *app) sessionTable(list []store.SessionInfo) string {
 
 func (a *app) sessionShow() *cobra.Command {
 	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Show a session: branches, compactions, what is kept",
-		Long:              "Shows a session as a tree of its branches. ID is an id, a beginning of one, the\nagent's own session id, or last.",
+		Use:   "show ID",
+		Short: "Show a session: branches, compactions, what is kept",
+		Long: "Shows a session as a tree of its branches, and what session policies set for it by the\n" +
+			"configuration as this command reads it. ID is an id, a beginning of one, the agent's own\n" +
+			"session id, or last.",
 		Example:           "  holdfast session show last\n  holdfast session show 0193c5d2 --json",
 		Args:              arguments(1, 1, "ID"),
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(keeper store.Keeper) error {
-				s, err := a.findSession(cmd.Context(), keeper, args[0])
+			return a.withDatabase(false, func(d database) error {
+				s, err := a.findSession(cmd.Context(), d, args[0])
+				if err != nil {
+					return err
+				}
+				merged, err := a.load()
+				if err != nil {
+					return err
+				}
+				terms, err := a.sessionTerms(cmd.Context(), d, merged.Config, s.Session)
 				if err != nil {
 					return err
 				}
 				if a.json {
-					return a.printJSON(newSessionTree(s))
+					return a.printJSON(newSessionTree(s, terms))
 				}
-				return a.print(a.sessionText(s))
+				return a.print(a.sessionText(s, terms))
 			})
 		},
 	}
@@ -112,6 +122,7 @@ func (a *app) sessionShow() *cobra.Command {
 
 type sessionTree struct {
 	sessionJSON
+	InForce  []termsJSON  `json:"in_force"`
 	Branches []branchJSON `json:"branches"`
 }
 
@@ -137,8 +148,8 @@ type boundaryJSON struct {
 	At       time.Time            `json:"at"`
 }
 
-func newSessionTree(s store.SessionState) sessionTree {
-	tree := sessionTree{sessionJSON: newSessionJSON(s.Session), Branches: []branchJSON{}}
+func newSessionTree(s store.SessionState, terms []inForce) sessionTree {
+	tree := sessionTree{sessionJSON: newSessionJSON(s.Session), InForce: newTermsJSON(terms), Branches: []branchJSON{}}
 	for _, b := range s.Branches {
 		row := branchJSON{
 			ID: b.ID, Thread: b.Thread, Parent: b.Parent, ParentRevision: b.ParentRevision, Epoch: b.Epoch,
@@ -177,7 +188,7 @@ func delivery(b store.BranchState, x store.Boundary) string {
 	return "none"
 }
 
-func (a *app) sessionText(s store.SessionState) string {
+func (a *app) sessionText(s store.SessionState, terms []inForce) string {
 	now := a.now()
 	var b strings.Builder
 	fmt.Fprintf(&b, "session  %s\n", line(string(s.ID)))
@@ -185,6 +196,7 @@ func (a *app) sessionText(s store.SessionState) string {
 	fmt.Fprintf(&b, "key      %s\n", line(s.Key))
 	fmt.Fprintf(&b, "created  %s\n", moment(now, s.CreatedAt))
 	fmt.Fprintf(&b, "used     %s\n", ago(now, s.UsedAt))
+	b.WriteString(termsText(terms))
 	known := map[holdfast.BranchID]bool{}
 	for _, x := range s.Branches {
 		known[x.ID] = true

@@ -23,7 +23,7 @@ import (
 type stack struct {
 	handler   http.Handler
 	transport *http.Transport
-	engine    *engine.Engine   // nil where continuity is off
+	engine    *engine.Engine   // nil where continuity is off for all
 	ledger    *ledger.Recorder // nil where no calls are recorded
 }
 
@@ -44,21 +44,18 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 	s := &stack{transport: upstream.NewTransport()}
 	reg := prometheus.NewRegistry()
 	var coordinator proxy.Coordinator
-	if c := cfg.Continuity; c.Enabled {
+	if cfg.ContinuityRuns() {
 		secrets, err := redact.New(nil)
 		if err != nil {
 			return nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
 		}
 		s.engine = engine.New(st, engine.Config{
-			Preserve:         continuity.Preserve{Plan: c.Preserve.Plan, UserDecisions: c.Preserve.UserDecisions, UserWords: c.Preserve.UserWords},
-			MaxCapsuleTokens: c.MaxCapsuleTokens,
-			UserWordsTokens:  c.UserWordsTokens,
+			Policy: func(c holdfast.Caller, agent string) engine.Settings { return settings(cfg.ForSession(c, agent)) },
 			Redact: func(text string) (string, int) {
 				clean, found := secrets.Text(text)
 				return clean, len(found)
 			},
-			CopyOnFork:  c.Fork == config.ForkCopy,
-			TTL:         c.TTL,
+			TTL:         cfg.Continuity.TTL,
 			Transcripts: cfg.Transcripts.Enabled, TranscriptTTL: cfg.Transcripts.TTL,
 			Without: without,
 		}, log, engine.NewMetrics(reg), now)
@@ -78,6 +75,21 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 		Upstreams: ups, Transport: s.transport, Authenticator: may.auth, Admission: admission, Engine: coordinator, Ledger: led,
 	}, log, reg)
 	return s, nil
+}
+
+// settings are what holds for a session, as the engine has it.
+func settings(f config.InForce) engine.Settings {
+	set := engine.Settings{
+		Enabled:          f.Enabled,
+		Preserve:         continuity.Preserve{Plan: f.Preserve.Plan, UserDecisions: f.Preserve.UserDecisions, UserWords: f.Preserve.UserWords},
+		MaxCapsuleTokens: f.MaxCapsuleTokens,
+		UserWordsTokens:  f.UserWordsTokens,
+		CopyOnFork:       f.Fork == config.ForkCopy,
+	}
+	for _, t := range f.Terms {
+		set.Terms = append(set.Terms, engine.Term(t))
+	}
+	return set
 }
 
 // close writes what is queued; no call may be under way.

@@ -203,9 +203,9 @@ func TestAForkOfAnotherSessionsBranchIsShown(t *testing.T) {
 		Session:  store.Session{ID: claudeSession, Agent: "codex", Key: "k", CreatedAt: noon, UsedAt: noon},
 		Branches: []store.BranchState{{Branch: store.Branch{ID: forkBranch, Parent: codexBranch, ParentRevision: 4, UsedAt: noon}}},
 	}
-	want := "session  " + claudeSession + "\nagent    codex\nkey      k\ncreated  2026-03-01 12:00\nused     just now\n\n" +
+	want := "session  " + claudeSession + "\nagent    codex\nkey      k\ncreated  2026-03-01 12:00\nused     just now\npolicy   none\n\n" +
 		"branch 0195a3b3, fork at revision 4\n  epoch 0, revision 0, used just now\n  no plan and no decision\n"
-	if diff := cmp.Diff(want, a.sessionText(s)); diff != "" {
+	if diff := cmp.Diff(want, a.sessionText(s, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	var of holdfast.Principal
+	var session string
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "List what session policies changed, and when",
+		Long: "Lists the changes of what is in force for sessions, oldest first: which policy set which\n" +
+			"key from which value to which. A change is written when the server first sees a session\n" +
+			"under it. Entries hold nothing of what was said, outlive their session and are kept for a\n" +
+			"year. A session is named by its id or a beginning of it.",
+		Example: "  holdfast audit\n  holdfast audit --principal ci\n  holdfast audit --session 0193c5d2 --json",
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withDatabase(false, func(d database) error {
+				list, err := d.Noted(cmd.Context(), of)
+				if err != nil {
+					return err
+				}
+				list = slices.DeleteFunc(list, func(e store.AuditEntry) bool { return !strings.HasPrefix(string(e.Session), session) })
+				if a.json {
+					return a.printJSON(newAuditJSON(list))
+				}
+				return a.print(a.auditText(list))
+			})
+		},
+	}
+	c.Flags().Var(principalFlag{&of}, "principal", "only the sessions of this one")
+	c.Flags().StringVar(&session, "session", "", "only this session")
+	// It fails only for a flag that is not there.
+	_ = c.RegisterFlagCompletionFunc("principal", func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completePrincipal(cmd, nil, typed)
+	})
+	return c
+}
+
+// auditJSON is an entry in JSON output.
+type auditJSON struct {
+	At        time.Time          `json:"at"`
+	Principal holdfast.Principal `json:"principal"`
+	Session   holdfast.SessionID `json:"session"`
+	Label     string             `json:"label"`
+	Policy    string             `json:"policy"`
+	Key       string             `json:"key"`
+	From      string             `json:"from"`
+	To        string             `json:"to"`
+}
+
+func newAuditJSON(list []store.AuditEntry) []auditJSON {
+	rows := make([]auditJSON, len(list))
+	for i, e := range list {
+		rows[i] = auditJSON(e)
+	}
+	return rows
+}
+
+func (a *app) auditText(list []store.AuditEntry) string {
+	if len(list) == 0 {
+		return "No policy has changed anything for a session.\n"
+	}
+	ids := make([]holdfast.SessionID, len(list))
+	for i, e := range list {
+		ids[i] = e.Session
+	}
+	slices.Sort(ids)
+	short := shortener(slices.Compact(ids))
+	rows := make([][]string, len(list))
+	for i, e := range list {
+		rows[i] = []string{
+			moment(a.now(), e.At), line(string(e.Principal)), short(e.Session), line(e.Label), cmp.Or(line(e.Policy), "none"),
+			fmt.Sprintf("%s: %s to %s", line(e.Key), line(e.From), line(e.To)),
+		}
+	}
+	return table([]column{
+		{title: "AT", keep: 5},
+		{title: "PRINCIPAL", keep: 3},
+		{title: "SESSION", keep: 6},
+		{title: "LABEL", keep: 1},
+		{title: "POLICY", keep: 4},
+		{title: "CHANGE", keep: 6},
+	}, rows, a.width)
+}
