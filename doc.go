@@ -47,6 +47,8 @@
 //   - Capsule: the continuity state of one branch; its revision only grows.
 //   - Conversation: an append-only stream of events: one's own, an imported one,
 //     or a recorded branch of a session.
+//   - Session policy: what holds for some sessions in place of what holds for all,
+//     by principal, label of the key and agent.
 //   - Turn: from one turn marker of a stream to the next.
 //   - Overlay: one compaction of a conversation: how a range is shown to the
 //     model. It takes nothing away and can be revoked.

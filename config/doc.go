@@ -16,6 +16,11 @@
 //   - An error names the layer, in a file the line, and the key, and says what to
 //     write instead; an unknown key also shows its line and the nearest known
 //     key. One table, keys, is the source of those texts and of the schema.
+//   - A session policy sets keys of compaction_continuity for some sessions, save
+//     ttl, since the sweep of old sessions goes by one age. It stands above what
+//     holds for all, whatever layer that is from; of several that match, each key is
+//     from the last one that sets it. What a client says of itself, the agent's
+//     name, may alone turn off what is kept and not on.
 //   - Secrets never stand in a layer. A credential is a reference, and no
 //     error repeats a value that may be one.
 //   - What decides what is run, or may spend money or send data elsewhere (the

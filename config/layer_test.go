@@ -365,6 +365,7 @@ func TestErrorsOfAConversation(t *testing.T) {
 		`{"upstream":[]}`:                        "conversation: upstream" + guarded,
 		`{"upstream":[` + jsonUp + `]}`:          "conversation: upstream" + guarded,
 		`{"usage":{"ttl":"1h"}}`:                 "conversation: usage.ttl" + guarded,
+		`{"session_policy":[{"principal":"a"}]}`: "conversation: session_policy" + guarded,
 		`{"transcripts":{"enabled":true}}`:       "conversation: transcripts.enabled" + guarded,
 		`{"transcripts":{"enabled":"true"}}`:     "conversation: transcripts.enabled must be true or false",
 		`{"Transcripts":{"enabled":true}}`:       "conversation: unknown key \"Transcripts\"\nDid you mean \"transcripts\"?",

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,8 +111,9 @@ func (a *auditor) run() {
 func (a *auditor) write(j noting) error {
 	ctx := context.Background()
 	if j.id == "" {
+		byPolicy := slices.ContainsFunc(j.set.Terms, func(t Term) bool { return t.Policy != "" })
 		var err error
-		if j.id, err = a.identify(ctx, j.session); err != nil {
+		if j.id, err = a.identify(ctx, j.session, byPolicy); err != nil || j.id == "" {
 			return err
 		}
 	}
@@ -129,10 +131,11 @@ func (a *auditor) write(j noting) error {
 	return err
 }
 
-// identify is the id of a session whose requests pass. The head of one that the
-// store does not know is written, so that there is something that the audit and
-// the commands can name; nothing else is kept of it.
-func (a *auditor) identify(ctx context.Context, k sessionKey) (holdfast.SessionID, error) {
+// identify is the id of a session whose requests pass; "" for one that the store
+// does not know, unless a policy holds for it: then its head is written, so that
+// there is something that the audit and the commands can name. Nothing else is
+// kept of it.
+func (a *auditor) identify(ctx context.Context, k sessionKey, byPolicy bool) (holdfast.SessionID, error) {
 	for again := false; ; again = true {
 		st, err := found(a.st.Session(ctx, k.principal, k.agent, k.key))
 		if err != nil {
@@ -140,6 +143,9 @@ func (a *auditor) identify(ctx context.Context, k sessionKey) (holdfast.SessionI
 		}
 		if st != nil {
 			return st.ID, nil
+		}
+		if !byPolicy {
+			return "", nil
 		}
 		row := newRow(k, a.now())
 		err = a.st.Apply(ctx, []store.Batch{{Session: row}})[0]
