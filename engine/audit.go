@@ -14,10 +14,13 @@ import (
 // auditor writes what is in force for sessions into the audit, off the request
 // path. The store tells what is a change.
 type auditor struct {
-	st    Store
-	log   *slog.Logger
-	now   func() time.Time
-	queue chan noting
+	st  store.Audit
+	log *slog.Logger
+	now func() time.Time
+	// identify names a session whose requests pass, and writes its head where keep
+	// is set.
+	identify func(ctx context.Context, k sessionKey, keep bool) (holdfast.SessionID, error)
+	queue    chan noting
 
 	mu     sync.Mutex
 	seen   map[noted]*Settings // what was handed over
@@ -38,7 +41,7 @@ type noted struct {
 type noting struct {
 	noted
 	set *Settings
-	id  holdfast.SessionID // "": as the store has it
+	id  holdfast.SessionID // "": to be asked for
 }
 
 // auditQueue bounds the jobs that wait, maxNoted the sessions that are known to be
@@ -48,9 +51,9 @@ const (
 	maxNoted   = 4096
 )
 
-func newAuditor(st Store, log *slog.Logger, now func() time.Time) *auditor {
+func newAuditor(st store.Audit, identify func(context.Context, sessionKey, bool) (holdfast.SessionID, error), log *slog.Logger, now func() time.Time) *auditor {
 	a := &auditor{
-		st: st, log: log, now: now, queue: make(chan noting, auditQueue),
+		st: st, identify: identify, log: log, now: now, queue: make(chan noting, auditQueue),
 		seen: map[noted]*Settings{}, finished: make(chan struct{}),
 	}
 	go a.run()
@@ -111,9 +114,8 @@ func (a *auditor) run() {
 func (a *auditor) write(j noting) error {
 	ctx := context.Background()
 	if j.id == "" {
-		byPolicy := slices.ContainsFunc(j.set.Terms, func(t Term) bool { return t.Policy != "" })
 		var err error
-		if j.id, err = a.identify(ctx, j.session, byPolicy); err != nil || j.id == "" {
+		if j.id, err = a.identify(ctx, j.session, slices.ContainsFunc(j.set.Terms, func(t Term) bool { return t.Policy != "" })); err != nil {
 			return err
 		}
 	}
@@ -131,33 +133,6 @@ func (a *auditor) write(j noting) error {
 	return err
 }
 
-// identify is the id of a session whose requests pass; "" for one that the store
-// does not know, unless a policy holds for it: then its head is written, so that
-// there is something that the audit and the commands can name. Nothing else is
-// kept of it.
-func (a *auditor) identify(ctx context.Context, k sessionKey, byPolicy bool) (holdfast.SessionID, error) {
-	for again := false; ; again = true {
-		st, err := found(a.st.Session(ctx, k.principal, k.agent, k.key))
-		if err != nil {
-			return "", err
-		}
-		if st != nil {
-			return st.ID, nil
-		}
-		if !byPolicy {
-			return "", nil
-		}
-		row := newRow(k, a.now())
-		err = a.st.Apply(ctx, []store.Batch{{Session: row}})[0]
-		if err == nil {
-			return row.ID, nil
-		}
-		if again || holdfast.CodeOf(err) != holdfast.ErrConflict {
-			return "", err
-		}
-	}
-}
-
 // close writes what is queued. It is idempotent.
 func (a *auditor) close(ctx context.Context) error {
 	a.mu.Lock()
@@ -172,4 +147,22 @@ func (a *auditor) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return holdfast.Errorf(holdfast.ErrUnavailable, "the audit was not written in time: %w", ctx.Err())
 	}
+}
+
+// identify is the id of a session whose requests pass. It is that of the session in
+// memory, so that it stays the same where keys of another label have it enabled.
+// Only the head of one that a policy turns off is kept, so that there is something
+// that the audit and the commands can name.
+func (e *Engine) identify(ctx context.Context, k sessionKey, keep bool) (holdfast.SessionID, error) {
+	s, err := e.enter(ctx, k)
+	if err != nil {
+		return "", err
+	}
+	defer s.mu.Unlock()
+	s.usedAt = e.now()
+	if keep {
+		s.row.UsedAt = s.usedAt
+		e.rec.put(store.Batch{Session: s.row}, false, func(err error) { e.wrote(s, err) })
+	}
+	return s.row.ID, nil
 }

@@ -136,7 +136,7 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 	}
 	e.rec = newRecorder(st, log, m)
 	e.content = newContent()
-	e.policies, e.audit = newPolicies(cfg), newAuditor(st, log, now)
+	e.policies, e.audit = newPolicies(cfg), newAuditor(st, e.identify, log, now)
 	if cfg.Transcripts {
 		e.scribe = recording.New(st, recording.Config{
 			Redact: cfg.Redact, Synthetic: e.synthetic, Exists: e.kept, TTL: cfg.TranscriptTTL,
@@ -163,7 +163,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.scribe != nil {
 		late = e.scribe.Close(ctx)
 	}
-	return errors.Join(late, e.rec.close(ctx), e.audit.close(ctx))
+	return errors.Join(late, e.audit.close(ctx), e.rec.close(ctx))
 }
 
 // newID makes a time-ordered identifier.

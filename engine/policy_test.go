@@ -69,7 +69,7 @@ func TestWhatCouldNotBeNotedIsNotedWithALaterRequest(t *testing.T) {
 		asked := 0
 		var log strings.Builder
 		st := &full{store.NewMemory(), true}
-		a := newAuditor(st, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+		a := newAuditor(st, nil, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 		set := byAgent(&asked)(holdfast.Caller{}, "codex")
 		k := sessionKey{"a", "codex", "s"}
 		for range 3 {
