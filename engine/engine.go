@@ -211,7 +211,7 @@ func (e *Engine) expire(now time.Time) {
 	}{
 		{"sessions", e.cfg.TTL, e.store.Expire},
 		{"recordings", e.cfg.TranscriptTTL, e.store.ExpireRecordings},
-		{"audit entries", store.AuditRetention, e.store.ForgetNoted},
+		{"audit entries", store.AuditRetention, e.store.ExpireNoted},
 	} {
 		if kind.ttl <= 0 {
 			continue

@@ -42,8 +42,8 @@ type Audit interface {
 	Note(ctx context.Context, entries []AuditEntry) ([]AuditEntry, error)
 	// Noted lists the entries of a principal, of all with "", oldest first.
 	Noted(ctx context.Context, p holdfast.Principal) ([]AuditEntry, error)
-	// ForgetNoted erases entries from before a time and returns how many.
-	ForgetNoted(ctx context.Context, before time.Time) (int, error)
+	// ExpireNoted erases entries from before a time and returns how many.
+	ExpireNoted(ctx context.Context, before time.Time) (int, error)
 }
 
 // Follows reports whether e is a change behind the newest entry of its session,

@@ -50,8 +50,8 @@ func (m *Memory) Noted(ctx context.Context, p holdfast.Principal) ([]AuditEntry,
 	return list, nil
 }
 
-// ForgetNoted implements Audit.
-func (m *Memory) ForgetNoted(ctx context.Context, before time.Time) (int, error) {
+// ExpireNoted implements Audit.
+func (m *Memory) ExpireNoted(ctx context.Context, before time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := gaveUp(ctx); err != nil {

@@ -121,7 +121,7 @@ var auditing = map[string]func(*testing.T, Store){
 			t.Fatal(err)
 		}
 		expectNoted(t, s, "", old, young)
-		n, err := s.ForgetNoted(t.Context(), at(2))
+		n, err := s.ExpireNoted(t.Context(), at(2))
 		expectCode(t, err, "")
 		expect(t, n, 1)
 		expectNoted(t, s, "", young)
@@ -147,7 +147,7 @@ var auditing = map[string]func(*testing.T, Store){
 		cancel()
 		_, err := s.Note(ctx, []store.AuditEntry{noted(1, "max", "a", "2500", "1200")})
 		expectCode(t, err, holdfast.ErrUnavailable)
-		_, err = s.ForgetNoted(ctx, at(9))
+		_, err = s.ExpireNoted(ctx, at(9))
 		expectCode(t, err, holdfast.ErrUnavailable)
 		expectNoted(t, s, "")
 	},

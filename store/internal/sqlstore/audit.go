@@ -15,7 +15,7 @@ const (
 WHERE principal = ? AND session_id = ? AND label = ? AND key = ? ORDER BY seq DESC LIMIT 1`
 	insertNoted = `INSERT INTO audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	listNoted   = `SELECT ` + auditColumns + ` FROM audit WHERE ? IN ('', principal) ORDER BY seq`
-	forgetNoted = `DELETE FROM audit WHERE at < ?`
+	expireNoted = `DELETE FROM audit WHERE at < ?`
 )
 
 // Note implements store.Audit.
@@ -67,11 +67,11 @@ func (s *Store) Noted(ctx context.Context, p holdfast.Principal) ([]store.AuditE
 	return list, nil
 }
 
-// ForgetNoted implements store.Audit.
-func (s *Store) ForgetNoted(ctx context.Context, before time.Time) (int, error) {
+// ExpireNoted implements store.Audit.
+func (s *Store) ExpireNoted(ctx context.Context, before time.Time) (int, error) {
 	var n int64
 	err := s.write(ctx, func(t tx) (err error) {
-		n, err = t.exec(forgetNoted, before.UnixMicro())
+		n, err = t.exec(expireNoted, before.UnixMicro())
 		return err
 	})
 	return int(n), s.explain("erase old entries of the audit", err)
