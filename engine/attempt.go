@@ -24,6 +24,8 @@ type Inbound struct {
 	Request holdfast.Request
 	// Model is what the request is for, where Request does not say; "" if unknown.
 	Model string
+	// Trace is the trace id that the client gave; "" for none.
+	Trace string
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -52,6 +54,8 @@ type Attempt struct {
 	set      *Settings // that hold for it
 	protocol holdfast.Protocol
 	model    string
+	label    string // of the caller's key
+	trace    string
 	base     int // anchors of the epoch when the request was read
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
@@ -74,7 +78,7 @@ func (a *Attempt) Place() (holdfast.SessionID, holdfast.BranchID, holdfast.Bound
 // only passes when the request is a side call, has no identity, or the store
 // fails. It waits for the store only as the package comment says.
 func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
-	a := &Attempt{e: e, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model)}
+	a := &Attempt{e: e, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
 	tools := func() []holdfast.Tool {
 		if !in.Request.Tools.Present() {
 			return nil
@@ -153,10 +157,22 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	a.base, a.offers = len(a.ep.anchors), s.offered(in, tools)
 	switch {
 	case v.Kind == holdfast.Compaction:
+		if heard := l.b.hear(l.ep, h); len(heard) > len(l.b.heard) {
+			l.b.heard = heard
+		}
+		if !e.barrier(ctx, a) {
+			return a.pass()
+		}
 		e.beginBoundary(a, in.Request.List.End-in.Request.List.Start)
 	case l.how == "epoch":
+		if !e.barrier(ctx, a) {
+			return a.pass()
+		}
 		e.beginEpoch(ctx, a, h, p)
+		l.b.heard = nil
+		e.listen(a, h)
 	default:
+		e.listen(a, h)
 		if !l.replay && l.how != "retry" {
 			e.record(s, l.b, false)
 		}
@@ -173,6 +189,13 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 	if l.how != "turn" && l.how != "retry" {
 		e.log.Info("linked", "how", l.how, "agent", v.Agent, "session", s.row.ID, "branch", l.b.row.ID, "epoch", l.ep.row.N, "revision", l.b.effective.Revision)
 	}
+	return a
+}
+
+// pass unlinks the attempt: its session was erased meanwhile. s.mu is held.
+func (a *Attempt) pass() *Attempt {
+	a.s.attempts--
+	a.s, a.b, a.ep = nil, nil, nil
 	return a
 }
 
@@ -318,9 +341,14 @@ func (a *Attempt) stick(h *history) {
 // carry one, and waits for it to be durable: the next process must repeat it.
 func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
 	ep, b := a.ep, a.b
+	ep.carried, ep.summaryRow = h.carried, h.row
 	if !h.carried {
-		// What the block says is the state when the epoch opened.
+		// What the block says is the state when the epoch opened, with what was read
+		// since of the one before.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))
+		if e.pool != nil {
+			c = b.effective
+		}
 		if block, ok := e.render(a.set, c, h.row, 0); ok {
 			ep.row.Block = block.Text
 		}

@@ -37,6 +37,12 @@
 //     label, is noted in the audit when it is first seen, and when it differs from
 //     what was noted last. A session that is not enabled and whose agent sends no
 //     id cannot be told without being read, so nothing is noted of it.
+//   - Extraction, where it is on, reads the histories that pass, in jobs that nothing
+//     waits for but a compaction request and the first request of an epoch, at most
+//     Extractor.Barrier. It stores how far it has read, and what it found as
+//     revisions of the capsule. The texts that it may read are held in memory with
+//     their session. A result that comes behind that wait goes into the epoch's
+//     sticky block, once; where the summary carries a block, into the next one.
 //   - Where transcripts are on, what is new of each branch goes to package
 //     recording, which nothing waits for.
 //
@@ -55,6 +61,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
 	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -100,7 +107,10 @@ type Config struct {
 	// TranscriptTTL is how long recordings are kept after their last use, also
 	// where Transcripts is off; 0: as long as their sessions.
 	TranscriptTTL time.Duration
-	Without       Ablation // for measurements
+	// Extractor reads what no tool call states; nil: nothing is read, and no model
+	// called. Redact is required with it.
+	Extractor *Extractor
+	Without   Ablation // for measurements
 }
 
 // Engine coordinates all sessions of a process. Safe for concurrent use.
@@ -114,6 +124,7 @@ type Engine struct {
 	scribe   *recording.Recorder // nil: nothing is recorded
 	policies *policies
 	audit    *auditor
+	pool     *extraction.Pool // nil: nothing is extracted
 
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
@@ -143,6 +154,9 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 			Count: func(outcome string) { m.transcripts.WithLabelValues(outcome).Inc() },
 		}, log)
 	}
+	if x := cfg.Extractor; x != nil {
+		e.pool = extraction.New(x.Model, x.Claims, x.Config, m.extraction(), log, now)
+	}
 	e.done.Add(1)
 	go e.sweep()
 	return e
@@ -162,6 +176,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	var late error
 	if e.scribe != nil {
 		late = e.scribe.Close(ctx)
+	}
+	if e.pool != nil {
+		late = errors.Join(late, e.pool.Stop(ctx))
 	}
 	return errors.Join(late, e.audit.close(ctx), e.rec.close(ctx))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
 )
 
 // Codec reads one wire format.
@@ -34,6 +35,9 @@ type mark struct {
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
 	said   bool   // the call stands in a text, so that its id is its place
+	// text is what extraction may read, and whose it is; "" for none.
+	text string
+	role extract.Role
 }
 
 // element is what one element of a history holds for us. It is kept per session
@@ -98,6 +102,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			el.confirms = el.confirms || agents.Confirms(ev.Text)
 			if ev.Len > 0 && !agents.SyntheticAnswer(ev.Text) {
 				m := textMark(ev)
+				e.note(&m, extract.Assistant, ev.Text)
 				if carrier, plan, ok := agents.ProposedPlan(ev.Text); ok {
 					el.says(&m, carrier, plan)
 				}
@@ -128,6 +133,7 @@ func (el *element) userText(p holdfast.Protocol, text string, e *Engine, words b
 	}
 	text = agents.UserText(text)
 	m := userMark(text)
+	e.note(&m, extract.User, text)
 	el.said = append(el.said, m.digest)
 	if carrier, ok := agents.AcceptedPlan(text); ok {
 		el.says(&m, carrier, "")
@@ -238,6 +244,7 @@ type history struct {
 	// prompt is that of a compaction, when it quotes the history in words.
 	prompt  string
 	said    []holdfast.Digest // of the user's texts
+	texts   []placedText
 	opening []opening
 	keys    []uint64 // raw hash of each element
 	starts  []int    // the first anchor of each element
@@ -348,6 +355,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 		if el.confirms && i > 0 && !before.user.IsZero() {
 			// The element before is a summary, not the user's words.
 			h.anchors = h.anchors[:start]
+			h.texts = slices.DeleteFunc(h.texts, func(t placedText) bool { return t.anchor >= start })
 			prev = holdfast.Digest{}
 			if start > 0 {
 				prev = h.anchors[start-1].digest
@@ -366,6 +374,9 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			a := place(mk, prev)
 			prev = a.digest
 			h.anchors = append(h.anchors, a)
+			if mk.text != "" {
+				h.texts = append(h.texts, placedText{i, len(h.anchors) - 1, mk.role, mk.text})
+			}
 			if mk.call != "" {
 				c := el.calls[mk.call]
 				c.ID = a.call

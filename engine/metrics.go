@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
 )
 
 // Metrics are the engine's counters. Labels are bounded: agents and protocols
@@ -25,6 +27,14 @@ type Metrics struct {
 	revision       prometheus.Histogram
 	tokens         prometheus.Histogram
 	facts          prometheus.Histogram
+
+	extractions       *prometheus.CounterVec
+	extractionDropped *prometheus.CounterVec
+	extractionTokens  *prometheus.CounterVec
+	extractionDepth   prometheus.Gauge
+	extractionSeconds prometheus.Histogram
+	barrierWait       prometheus.Histogram
+	barrierTimeouts   prometheus.Counter
 }
 
 // NewMetrics makes the engine's metrics and registers them.
@@ -59,10 +69,33 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		tokens:     histogram("capsule_tokens", "Estimated tokens of blocks at boundaries.", prometheus.ExponentialBuckets(64, 2, 8)),
 		facts:      histogram("capsule_active_facts", "Open steps and active decisions of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
 	}
+	m.extractions = vec("extraction_jobs_total", "Jobs of the extractor, by what became of them (queued, coalesced, skipped, started, ok, failed, stale, dropped).", "outcome")
+	m.extractionDropped = vec("extraction_dropped_total", "Answers and items of the extractor that were not believed, by reason.", "outcome")
+	m.extractionTokens = vec("extraction_tokens_total", "Tokens of the extractor's calls, as the provider told them (input, output).", "kind")
+	m.extractionDepth = prometheus.NewGauge(prometheus.GaugeOpts{Name: "holdfast_extraction_queue_depth", Help: "Jobs of the extractor that wait."})
+	m.extractionSeconds = histogram("extraction_seconds", "How long a call of the extractor took.", prometheus.ExponentialBuckets(0.05, 2, 10))
+	m.barrierWait = histogram("barrier_wait_seconds", "How long a request waited for extraction, where it did.", prometheus.ExponentialBuckets(0.01, 2, 10))
+	m.barrierTimeouts = counter("barrier_timeouts_total", "Requests that went on before extraction was done.")
+	reg.MustRegister(m.extractions, m.extractionDropped, m.extractionTokens, m.extractionDepth, m.extractionSeconds, m.barrierWait, m.barrierTimeouts)
 	m.recording.Set(1)
 	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.transcripts, m.forks, m.dropped, m.redactions,
 		m.commitTimeouts, m.recording, m.commitHold, m.revision, m.tokens, m.facts)
 	return m
+}
+
+// extraction are the counters of the pool.
+func (m *Metrics) extraction() extraction.Metrics {
+	return extraction.Metrics{
+		Job:     func(o extraction.Outcome) { m.extractions.WithLabelValues(string(o)).Inc() },
+		Depth:   func(n int) { m.extractionDepth.Set(float64(n)) },
+		Seconds: m.extractionSeconds.Observe,
+		Tokens: func(t holdfast.Tokens) {
+			u := t.Usage()
+			m.extractionTokens.WithLabelValues("input").Add(float64(u.Input + u.CacheRead + u.CacheWrite))
+			m.extractionTokens.WithLabelValues("output").Add(float64(u.Output))
+		},
+		Dropped: func(r extract.Reason, n int) { m.extractionDropped.WithLabelValues(string(r)).Add(float64(n)) },
+	}
 }
 
 // observe counts a new state of a branch's capsule.

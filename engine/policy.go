@@ -16,6 +16,7 @@ type Settings struct {
 	MaxCapsuleTokens int
 	UserWordsTokens  int // share of the user's words in it
 	CopyOnFork       bool
+	Extract          bool // semantic extraction, where the engine has an Extractor
 	// Terms are the same as a person is told of them, for the audit; none: nothing
 	// is noted.
 	Terms []Term
@@ -53,7 +54,7 @@ func newPolicies(cfg Config) *policies {
 	if p.resolve == nil {
 		all := Settings{
 			Enabled: true, Preserve: cfg.Preserve, MaxCapsuleTokens: cfg.MaxCapsuleTokens,
-			UserWordsTokens: cfg.UserWordsTokens, CopyOnFork: cfg.CopyOnFork,
+			UserWordsTokens: cfg.UserWordsTokens, CopyOnFork: cfg.CopyOnFork, Extract: true,
 		}
 		p.resolve = func(holdfast.Caller, string) Settings { return all }
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -51,6 +52,13 @@ type branch struct {
 	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
 	stored               cursor            // what the store has
 	recording            *recording.Branch // nil until something was recorded by this process
+	// Of extraction, while in memory: the messages of the newest history, the job
+	// that is under way, how often batches have failed, and up to where these were
+	// passed over.
+	heard   []extract.Message
+	reading *reading
+	tries   map[string]int
+	passed  string
 }
 
 // cursor is how much of a branch was handed to the recorder.
@@ -66,6 +74,11 @@ type epoch struct {
 	// had when an answer was recorded, from 1; while in memory.
 	model    string
 	answered int
+	// carried tells that its summary has a block, summaryRow which row knows it;
+	// rewritten that its own block is another one than the store has.
+	carried    bool
+	summaryRow string
+	rewritten  bool
 }
 
 // revision is one state of the capsule with the place where it came to be.
@@ -424,8 +437,9 @@ func (b *branch) collect(batch *store.Batch) {
 	first := max(b.stored.epochs-1, 0)
 	for i := first; i < len(b.epochs); i++ {
 		ep := b.epochs[i]
-		if i >= b.stored.epochs {
+		if i >= b.stored.epochs || ep.rewritten {
 			batch.Epochs = append(batch.Epochs, ep.row)
+			ep.rewritten = false
 		}
 		from := 0
 		if i == first && b.stored.epochs > 0 {

@@ -163,6 +163,12 @@ func (w *world) count(name string) float64 {
 // begin sends a history; ans ends it.
 func (w *world) begin(r request, history ...entry) *engine.Attempt {
 	w.t.Helper()
+	return w.beginIn(context.Background(), r, history...)
+}
+
+// beginIn is begin for a client that may leave.
+func (w *world) beginIn(ctx context.Context, r request, history ...entry) *engine.Attempt {
+	w.t.Helper()
 	var body []byte
 	req := holdfast.Request{Protocol: r.protocol, ToolCount: 4}
 	if req.Protocol == "" {
@@ -195,7 +201,7 @@ func (w *world) begin(r request, history ...entry) *engine.Attempt {
 		header["Session-Id"], header["Thread-Id"] = r.session, thread
 		header["X-Codex-Turn-Metadata"] = fmt.Sprintf(`{"forked_from_thread_id":%q}`, r.fork)
 	}
-	return w.e.Begin(context.Background(), codec{}, engine.Inbound{
+	return w.e.Begin(ctx, codec{}, engine.Inbound{
 		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x",
 		Header: func(n string) string { return header[n] }, Body: body, Request: req,
 	})

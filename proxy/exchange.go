@@ -20,6 +20,7 @@ type exchange struct {
 	r       *http.Request
 	rt      route
 	caller  holdfast.Caller
+	ours    bool // a call of our extractor
 	body    *body
 	form    format
 	attempt *engine.Attempt
@@ -90,7 +91,7 @@ func (x *exchange) choose() error {
 
 // admit asks whether there is money for the call.
 func (x *exchange) admit() error {
-	if x.p.admission == nil || !asksModel(x.r.Method, x.rt) {
+	if x.p.admission == nil || x.ours || !asksModel(x.r.Method, x.rt) {
 		return nil
 	}
 	return x.p.admission.Admit(x.caller, x.rt.up.Name, x.modelName())
@@ -101,7 +102,7 @@ func (x *exchange) admit() error {
 func (x *exchange) read() {
 	p := x.p
 	form, known := formats[x.rt.protocol]
-	if p.engine == nil || !known || !x.rt.readable || x.r.Method != http.MethodPost || len(x.body.bytes) == 0 {
+	if p.engine == nil || x.ours || !known || !x.rt.readable || x.r.Method != http.MethodPost || len(x.body.bytes) == 0 {
 		return
 	}
 	plain := x.decoded()
@@ -116,7 +117,7 @@ func (x *exchange) read() {
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
 			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
-			Model: geminiModel(x.rt.path),
+			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")),
 		})
 	})
 	x.model, x.form = req.Model, form

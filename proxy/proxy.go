@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
 	"github.com/holdfast-dev/holdfast/upstream"
 )
 
@@ -40,10 +41,11 @@ type Proxy struct {
 	cfg       Config
 	upstreams *upstream.Set
 	transport http.RoundTripper
-	auth      Authenticator // nil: everybody is Local
-	admission Admission     // nil: everything is admitted
-	engine    Coordinator   // nil: continuity is off, everything passes
-	ledger    Ledger        // nil: nothing is recorded
+	auth      Authenticator     // nil: everybody is Local
+	admission Admission         // nil: everything is admitted
+	engine    Coordinator       // nil: continuity is off, everything passes
+	marked    func(string) bool // nil: no call is known as the extractor's
+	ledger    Ledger            // nil: nothing is recorded
 	log       *slog.Logger
 	metrics   *metrics
 	scrape    http.Handler
@@ -60,13 +62,19 @@ type Parts struct {
 	Admission     Admission
 	Engine        Coordinator
 	Ledger        Ledger
+	// Extraction knows a call of our own extractor by the value of MarkHeader: it
+	// passes, is recorded by who made it, and starts nothing.
+	Extraction func(mark string) bool
 }
+
+// MarkHeader is the header that Parts.Extraction reads. It never goes upstream.
+const MarkHeader = extraction.MarkHeader
 
 // New makes a proxy.
 func New(cfg Config, parts Parts, log *slog.Logger, reg *prometheus.Registry) *Proxy {
 	p := &Proxy{
 		cfg: cfg, upstreams: parts.Upstreams, transport: parts.Transport, auth: parts.Authenticator, admission: parts.Admission,
-		engine: parts.Engine, ledger: parts.Ledger, log: log,
+		engine: parts.Engine, ledger: parts.Ledger, marked: parts.Extraction, log: log,
 	}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
@@ -116,6 +124,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{p: p, w: w, r: r, rt: rt, caller: caller, body: body}
+	if mark := r.Header.Get(MarkHeader); mark != "" {
+		x.ours = p.marked != nil && p.marked(mark)
+		r.Header.Del(MarkHeader)
+	}
 	if body == nil {
 		x.broken("client_left") // an answer would be one to half a request
 	}

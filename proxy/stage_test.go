@@ -59,15 +59,16 @@ type call struct {
 
 // setting is what a stage varies.
 type setting struct {
-	off       bool // continuity
-	eager     bool // the upstream answers without reading the body
-	limits    proxy.Config
-	upstreams func(base *url.URL) []upstream.Upstream
-	wrap      func(proxy.Coordinator) proxy.Coordinator
-	auth      proxy.Authenticator // nil: no keys
-	admission proxy.Admission     // nil: no budgets
-	preserve  continuity.Preserve // none: all
-	transport http.RoundTripper
+	off        bool // continuity
+	eager      bool // the upstream answers without reading the body
+	limits     proxy.Config
+	upstreams  func(base *url.URL) []upstream.Upstream
+	wrap       func(proxy.Coordinator) proxy.Coordinator
+	auth       proxy.Authenticator // nil: no keys
+	extraction func(string) bool
+	admission  proxy.Admission     // nil: no budgets
+	preserve   continuity.Preserve // none: all
+	transport  http.RoundTripper
 }
 
 // everyProtocol is one upstream for each protocol, named by it, at one server.
@@ -148,7 +149,7 @@ func newStage(t *testing.T, set setting, answer http.HandlerFunc) *stage {
 		set.transport = transport
 	}
 	s.handler = proxy.New(set.limits, proxy.Parts{
-		Upstreams: upstream.New(set.upstreams(base)), Transport: set.transport, Authenticator: set.auth, Admission: set.admission,
+		Upstreams: upstream.New(set.upstreams(base)), Transport: set.transport, Authenticator: set.auth, Admission: set.admission, Extraction: set.extraction,
 		Engine: coordinator, Ledger: &s.ledger,
 	}, log, s.reg)
 	s.proxy = httptest.NewServer(s.handler)

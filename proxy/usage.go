@@ -43,7 +43,7 @@ func asksModel(method string, rt route) bool {
 // some bytes. One that is
 // open is of the call that this one repeats.
 func (x *exchange) beginRecord(sent int64) {
-	if x.p.ledger == nil || !asksModel(x.r.Method, x.rt) {
+	if x.p.ledger == nil || x.ours || !asksModel(x.r.Method, x.rt) {
 		return
 	}
 	var parent holdfast.AttemptID

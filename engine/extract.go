@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
+)
+
+// Extractor is what semantic extraction works with.
+type Extractor struct {
+	extraction.Config
+	Model       extraction.Model
+	Claims      extraction.Claims
+	InputTokens int // of one call: the capsule and the messages
+	// Barrier is how long a compaction request, and the first request of an epoch,
+	// wait at most for what is still to be read.
+	Barrier time.Duration
+}
+
+// maxTries is how often a batch is sent that fails.
+const maxTries = 3
+
+// reading is the job of a branch that is under way.
+type reading struct {
+	mark  string
+	again bool          // there is more to read
+	late  bool          // a request that needed it has gone on without it
+	done  chan struct{} // closed when it has ended
+}
+
+// placedText is a text of the person or of the model in a history.
+type placedText struct {
+	at     int // its element
+	anchor int
+	role   extract.Role
+	text   string
+}
+
+// hear lists what extraction may read of a history: of its epoch, what stands behind
+// the summary that opens it. s.mu is held.
+func (b *branch) hear(ep *epoch, h *history) []extract.Message {
+	turn := 0
+	if ep.row.N > 0 {
+		turn = newestTurn(b.at(ep.row.N-1, int(^uint(0)>>1)))
+	}
+	var out []extract.Message
+	for _, t := range h.texts {
+		switch {
+		case t.anchor >= len(h.anchors):
+			continue // it was found to be a summary
+		case h.summaryAt >= 0 && (t.anchor < h.summaryAnchor || t.role == extract.Assistant && t.at <= h.summaryAt+1):
+			continue // kept from before, or the summary in the model's words
+		case h.row == relayedRow && t.anchor == h.summaryAnchor:
+			continue // the summary in the user's role
+		case t.role == extract.User:
+			turn++
+		}
+		out = append(out, extract.Message{ID: h.anchors[t.anchor].digest.String(), Turn: turn, Role: t.role, Text: t.text})
+	}
+	return out
+}
+
+// newestTurn is the newest turn that a capsule knows of.
+func newestTurn(c holdfast.Capsule) (turn int) {
+	note := func(e holdfast.Evidence) { turn = max(turn, e.Turn, e.Last) }
+	for _, x := range c.Decisions {
+		note(x.Evidence)
+	}
+	for _, x := range c.Constraints {
+		note(x.Evidence)
+	}
+	for _, x := range c.RejectedAlternatives {
+		note(x.Evidence)
+	}
+	for _, x := range c.OpenQuestions {
+		note(x.Evidence)
+	}
+	for _, x := range c.Facts {
+		note(x.Evidence)
+	}
+	if c.Plan != nil {
+		note(c.Plan.Evidence)
+	}
+	if c.Proposal != nil {
+		note(c.Proposal.Evidence)
+	}
+	for _, w := range c.UserWords {
+		turn = max(turn, w.Turn)
+	}
+	return turn
+}
+
+// listen reads what is new of a history, off the request path. s.mu is held.
+func (e *Engine) listen(a *Attempt, h *history) {
+	if e.pool == nil || !a.set.Extract || a.replay {
+		return
+	}
+	if heard := a.b.hear(a.ep, h); len(heard) > 0 {
+		a.b.heard = heard
+	}
+	e.read(a.s, a.b, a.set, a.forWhom())
+}
+
+// forWhom says for whom calls beside an attempt are made.
+func (a *Attempt) forWhom() holdfast.Attempt {
+	return holdfast.Attempt{
+		Principal: a.s.key.principal, Label: a.label, Session: a.session, Branch: a.branch, Boundary: a.bound.ID,
+		Trace: a.trace, Agent: a.Verdict.Agent, Role: holdfast.ExtractorRole,
+	}
+}
+
+// read puts the next batch of a branch that may hold something into the queue, unless
+// one is under way, and returns the job; nil: there is nothing to wait for. What
+// cannot hold anything moves the watermark alone. s.mu is held.
+func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt) *reading {
+	if b.reading != nil {
+		if b.heard != nil && b.reading.mark != b.heard[len(b.heard)-1].ID && !b.reading.again {
+			b.reading.again = true
+			e.metrics.extractions.WithLabelValues(string(extraction.Coalesced)).Inc()
+		}
+		return b.reading
+	}
+	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Estimate: continuity.EstimateTokens, Redact: e.redact}
+	c := b.effective
+	c.Watermark = cmp.Or(b.passed, b.row.Watermark)
+	for {
+		batch, ok := source.Next(c, b.heard)
+		if !ok {
+			return nil
+		}
+		if batch.Eligible && b.tries[batch.Watermark] < maxTries {
+			return e.send(s, b, set, who, batch)
+		}
+		// What failed too often is passed over by this process only.
+		if b.passed = batch.Watermark; !batch.Eligible && c.Watermark == b.row.Watermark {
+			b.row.Watermark, b.passed = batch.Watermark, ""
+		}
+		if c.Watermark = batch.Watermark; !batch.More {
+			return nil
+		}
+	}
+}
+
+// send puts a batch into the queue. s.mu is held.
+func (e *Engine) send(s *session, b *branch, set *Settings, who holdfast.Attempt, batch extract.Batch) *reading {
+	r := &reading{mark: batch.Watermark, done: make(chan struct{})}
+	who.Job = string(b.row.ID) + "/" + batch.Watermark[:min(len(batch.Watermark), 16)]
+	outcome := e.pool.Put(extraction.Job{
+		For: who, Batch: batch, Keep: set.Preserve,
+		Wanted: func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return !s.dead
+		},
+		Merge: func(d continuity.Delta) continuity.Outcome { return e.merge(s, b, set, r, batch.Base, d) },
+		Ended: func(o extraction.Outcome) { e.ended(s, b, set, who, r, o) },
+	})
+	if outcome != extraction.Queued {
+		return nil
+	}
+	b.reading = r
+	return r
+}
+
+// merge takes what a job found into the capsule of its branch.
+func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base holdfast.Capsule, d continuity.Delta) continuity.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return ""
+	}
+	// Both, or the next fold would lose it.
+	confirmed, outcome := continuity.Rebase(base, b.confirmed, d)
+	if outcome == continuity.Stale {
+		return outcome
+	}
+	next, outcome := continuity.Rebase(base, b.effective, d)
+	if outcome == continuity.Stale {
+		return outcome
+	}
+	b.confirmed = confirmed
+	b.row.Watermark, b.passed = d.Watermark, ""
+	changed := b.advance(next, len(b.current().anchors), e.now())
+	if changed {
+		e.metrics.harvest.WithLabelValues("extraction").Inc()
+		e.observe(b)
+		e.catchLate(b, set, r)
+	}
+	e.record(s, b, false)
+	return outcome
+}
+
+// catchLate lets the epoch at hand carry what came too late for its beginning: once,
+// at this moment, where its block is a sticky one or it has none. Where the summary
+// carries one, the next boundary brings the rest. s.mu is held.
+func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
+	ep := b.current()
+	if !r.late || ep.row.N == 0 || ep.carried {
+		return
+	}
+	if block, ok := e.render(set, b.effective, ep.summaryRow, 0); ok {
+		ep.row.Block, ep.rewritten = block.Text, true
+		e.metrics.delivery.WithLabelValues("late").Inc()
+	}
+}
+
+// ended notes what became of a job, and reads on where there is more.
+func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attempt, r *reading, o extraction.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o == extraction.Failed || o == extraction.Stale {
+		if b.tries == nil {
+			b.tries = map[string]int{}
+		}
+		b.tries[r.mark]++
+	}
+	b.reading = nil
+	close(r.done)
+	if !s.dead && (r.again || o == extraction.OK) {
+		e.read(s, b, set, who)
+	}
+}
+
+// barrier waits until what a boundary or a new epoch needs is read, at most as long
+// as is configured, and until ctx ends. It unlocks the session meanwhile. s.mu is
+// held; false: the session is gone.
+func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
+	if e.pool == nil || !a.set.Extract || e.cfg.Without.Barrier {
+		return true
+	}
+	s, b := a.s, a.b
+	start := time.Now()
+	limit := time.NewTimer(e.cfg.Extractor.Barrier)
+	defer limit.Stop()
+	waited, before := false, ""
+	for !s.dead {
+		r := e.read(s, b, a.set, a.forWhom())
+		if r == nil || r.mark == before || b.tries[r.mark] > 0 {
+			break // nothing is to be read, or nobody waits for it again
+		}
+		waited, before = true, r.mark
+		s.mu.Unlock()
+		late := false
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			late = true
+		case <-limit.C:
+			late = true
+			e.metrics.barrierTimeouts.Inc()
+			e.log.Info("went on before extraction", "session", a.session, "branch", a.branch)
+		}
+		s.mu.Lock()
+		if late {
+			r.late = true
+			break
+		}
+	}
+	if waited {
+		e.metrics.barrierWait.Observe(time.Since(start).Seconds())
+	}
+	return !s.dead
+}
+
+// note keeps the text of a mark for extraction; of a very long one the pasted bulk
+// goes at once.
+func (e *Engine) note(m *mark, role extract.Role, text string) {
+	const long = 64 << 10
+	if e.pool == nil {
+		return
+	}
+	if len(text) > long {
+		text = continuity.Shorten(text, long)
+	}
+	m.role, m.text = role, strings.Clone(text)
+}

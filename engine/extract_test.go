@@ -1,0 +1,277 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
+	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
+)
+
+// oracle is an extractor that takes each line that begins with "Use" for a
+// constraint. before runs in each call.
+type oracle struct {
+	mu     sync.Mutex
+	calls  []extraction.Call
+	before func(context.Context) error
+}
+
+var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
+
+func (o *oracle) Extract(ctx context.Context, c extraction.Call) (extract.Answer, holdfast.Tokens, error) {
+	o.mu.Lock()
+	o.calls = append(o.calls, c)
+	before := o.before
+	o.mu.Unlock()
+	if before != nil {
+		if err := before(ctx); err != nil {
+			return extract.Answer{}, holdfast.Tokens{}, err
+		}
+	}
+	var items []string
+	_, data, _ := strings.Cut(c.Prompt.Data, "\n\n") // behind the record
+	for line := range strings.Lines(data) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "Use") {
+			items = append(items, fmt.Sprintf(`{"statement":%q,"quote":%q}`, line, line))
+		}
+	}
+	base := baseRevision.FindStringSubmatch(c.Prompt.System)[1]
+	return extract.Answer{Text: fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":[%s]}`, base, strings.Join(items, ","))}, holdfast.Tokens{}, nil
+}
+
+func (o *oracle) set(before func(context.Context) error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.before = before
+}
+
+func (o *oracle) sent() (texts []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.calls {
+		texts = append(texts, c.Prompt.Data)
+	}
+	return texts
+}
+
+// newReader is a world with an extractor, and without the user's words: what a
+// block says the extractor has found.
+func newReader(t *testing.T) (*world, *oracle) {
+	w, o := newWorld(t), &oracle{}
+	w.cfg.Preserve.UserWords = false
+	w.cfg.Extractor = &engine.Extractor{
+		Config: extraction.Config{Workers: 2, Pending: 8, Timeout: 5 * time.Second}, Model: o, Claims: w.st,
+		InputTokens: 12_000, Barrier: 2 * time.Second,
+	}
+	w.restart()
+	return w, o
+}
+
+func (o *oracle) wait(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); len(o.sent()) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d calls of the extractor, want %d", len(o.sent()), n)
+		}
+	}
+}
+
+const said = "Use port 5433 for the replica."
+
+func TestWhatTheUserSaidIsInTheNextBlock(t *testing.T) {
+	w, o := newReader(t)
+	h := w.turn(s1, []entry{user(said)}, long("Done"))
+	o.wait(t, 1)
+	h = w.turn(s1, append(h, user("go on")), long("Going"))
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	if !a.Boundary || !strings.Contains(a.Block, said) {
+		t.Fatalf("boundary %v, block\n%s", a.Boundary, a.Block)
+	}
+	a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+	done(a, answer("s"))
+	c := o.calls[0]
+	if c.For.Principal != holdfast.Local || c.For.Session == "" || c.For.Branch == "" || c.For.Job == "" || c.For.Agent != "codex" || c.For.Role != holdfast.ExtractorRole {
+		t.Errorf("the call is for %+v", c.For)
+	}
+	for _, text := range o.sent()[1:] {
+		if strings.Contains(text, said) && !strings.Contains(strings.SplitN(text, "\n\n", 2)[0], said) {
+			t.Errorf("it was read again:\n%s", text)
+		}
+	}
+}
+
+func TestACompactionWaitsForWhatIsStillToBeRead(t *testing.T) {
+	w, _ := newReader(t)
+	// Nothing of this went through before.
+	a := w.begin(s1, user(said), long("Done"), user(codexMarker))
+	if !strings.Contains(a.Block, said) {
+		t.Errorf("the block\n%s", a.Block)
+	}
+	done(a)
+}
+
+func TestWhatHoldsNothingIsNotRead(t *testing.T) {
+	w, o := newReader(t)
+	h := w.turn(s1, []entry{user("continue")}, long("Done"))
+	h = w.turn(s1, append(h, user("thanks, go on")), long("Done"))
+	done(w.begin(s1, append(h, user(codexMarker))...))
+	if n := len(o.sent()); n != 0 {
+		t.Errorf("%d calls: %q", n, o.sent())
+	}
+}
+
+func TestACompactionGoesOnWithoutASlowExtractor(t *testing.T) {
+	w, o := newReader(t)
+	w.cfg.Extractor.Barrier = 50 * time.Millisecond
+	w.restart()
+	hold := make(chan struct{})
+	o.set(func(context.Context) error { <-hold; return nil })
+	h := w.turn(s1, []entry{user(said)}, long("Done"))
+	start := time.Now()
+	a := w.begin(s1, append(h, entry{Trigger: true})...)
+	if waited := time.Since(start); waited < 50*time.Millisecond || waited > time.Second {
+		t.Errorf("it waited %s", waited)
+	}
+	if w.count("holdfast_barrier_timeouts_total") != 1 {
+		t.Error("the timeout is not counted")
+	}
+	a.Commit(context.Background(), holdfast.Digest{}, false)
+	done(a, entry{Item: "blob"})
+	h = []entry{user(said), {Item: "blob"}, user("next")}
+	b := w.begin(s1, h...)
+	if b.Insert != nil {
+		t.Errorf("nothing was known, and %s was inserted", b.Insert.Text)
+	}
+	done(b, long("Going"))
+	h = append(h, long("Going"), user("and on"))
+	close(hold)
+	// What came too late stands in every request from then on, with the same bytes.
+	var late *engine.Insertion
+	for end := time.Now().Add(5 * time.Second); late == nil; {
+		b = w.begin(s1, h...)
+		late = b.Insert
+		done(b)
+		if time.Now().After(end) {
+			t.Fatalf("it never came\n%s", w.log)
+		}
+	}
+	if !strings.Contains(late.Text, said) || late.At != 1 {
+		t.Errorf("inserted %+v", late)
+	}
+	w.restart()
+	b = w.begin(s1, append(h, long("Yes"), user("more"))...)
+	if b.Insert == nil || *b.Insert != *late {
+		t.Errorf("after a restart: %+v", b.Insert)
+	}
+	done(b)
+}
+
+func TestABatchThatFailsIsTriedThreeTimes(t *testing.T) {
+	w, o := newReader(t)
+	o.set(func(context.Context) error { return holdfast.Errorf(holdfast.ErrBusy, "no") })
+	h := []entry{user(said), long("Done")}
+	for n := range 6 {
+		done(w.begin(s1, append(h, user(fmt.Sprint("Use ", n)))...))
+		o.wait(t, min(n+1, 3))
+		time.Sleep(5 * time.Millisecond)
+	}
+	first := 0
+	for _, text := range o.sent() {
+		if strings.Contains(text, said) {
+			first++
+		}
+	}
+	if first > 6 {
+		t.Errorf("the first message was sent %d times", first)
+	}
+}
+
+func TestAClientThatLeavesEndsTheWait(t *testing.T) {
+	w, o := newReader(t)
+	o.set(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	w.turn(s1, []entry{user(said)}, long("Done"))
+	left, leave := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer leave()
+	start := time.Now()
+	a := w.beginIn(left, s1, user(said), long("Done"), user(codexMarker))
+	if waited := time.Since(start); waited > time.Second {
+		t.Errorf("it waited %s", waited)
+	}
+	done(a)
+}
+
+func TestAnErasedSessionTakesNoResult(t *testing.T) {
+	w, o := newReader(t)
+	hold := make(chan struct{})
+	o.set(func(context.Context) error { <-hold; return nil })
+	w.turn(s1, []entry{user(said)}, long("Done"))
+	o.wait(t, 1)
+	st, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		st, err = w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.st.Remove(context.Background(), holdfast.Local, st.ID); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(700 * time.Millisecond) // the engine follows removals every half second
+	close(hold)
+	w.stop()
+	if _, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1"); holdfast.CodeOf(err) != holdfast.ErrNotFound {
+		t.Errorf("the session came back: %v", err)
+	}
+	w.start()
+}
+
+func TestNothingOfWhatIsReadIsKeptOrLogged(t *testing.T) {
+	w, o := newReader(t)
+	h := w.turn(s1, []entry{user("Use the password hunter2 for 5433.")}, long("Done"), call("b", "Bash", `{}`), result("b", "planted-tool-output"))
+	o.wait(t, 1)
+	done(w.begin(s1, append(h, user(codexMarker))...))
+	for _, text := range o.sent() {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "planted-tool-output") {
+			t.Errorf("sent:\n%s", text)
+		}
+	}
+	w.stop()
+	if strings.Contains(w.log.String(), "hunter2") || strings.Contains(w.log.String(), "5433") {
+		t.Errorf("logged:\n%s", w.log)
+	}
+	w.start()
+}
+
+// TestExtractionAndHarvestDoNotLoseEachOther has both at work on one branch.
+func TestExtractionAndHarvestDoNotLoseEachOther(t *testing.T) {
+	w, o := newReader(t)
+	o.set(func(context.Context) error { time.Sleep(2 * time.Millisecond); return nil })
+	h := []entry{}
+	for n := range 20 {
+		h = w.turn(s1, append(h, user(fmt.Sprintf("Use rule %d.", n))), call(fmt.Sprint("c", n), "update_plan", steps(fmt.Sprintf("in_progress:step %d", n))))
+		h = w.turn(s1, append(h, result(fmt.Sprint("c", n), ok)), long(fmt.Sprint("Done ", n)))
+	}
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	if !strings.Contains(a.Block, "[in_progress] step 19") {
+		t.Errorf("the plan is lost:\n%s", a.Block)
+	}
+	for n := range 20 {
+		if want := fmt.Sprintf("Use rule %d.", n); strings.Count(a.Block, want) != 1 {
+			t.Errorf("%q stands %d times in\n%s", want, strings.Count(a.Block, want), a.Block)
+		}
+	}
+	done(a)
+	w.restart()
+	a = w.begin(s1, append(h, user(codexMarker))...)
+	if !strings.Contains(a.Block, "Use rule 0.") || !strings.Contains(a.Block, "Use rule 19.") {
+		t.Errorf("after a restart:\n%s", a.Block)
+	}
+	done(a)
+}
