@@ -45,6 +45,11 @@ fork = "empty"
 [compaction_continuity.preserve]
 plan = false
 user_decisions = true
+constraints = false
+rationale = true
+rejected_alternatives = false
+open_questions = true
+facts = false
 user_words = true
 
 [[session_policy]]
@@ -60,6 +65,11 @@ fork = "copy"
 [session_policy.preserve]
 plan = true
 user_decisions = false
+constraints = true
+rationale = false
+rejected_alternatives = true
+open_questions = false
+facts = true
 user_words = true
 
 [[session_policy]]
@@ -193,13 +203,16 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 		Limits: Limits{Body: 8_000_000, InFlight: 1 << 30},
 		Continuity: Continuity{
 			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
-			Preserve: Preserve{Plan: false, UserDecisions: true, UserWords: true},
+			Preserve: Preserve{Plan: false, UserDecisions: true, Rationale: true, OpenQuestions: true, UserWords: true},
 		},
 		Policies: []SessionPolicy{
 			{
 				Name: "night_1", Principal: "ci", Label: "nightly*", Agent: "codex",
 				Enabled: new(true), MaxCapsuleTokens: new(900), UserWordsTokens: new(300), Fork: new(ForkCopy),
-				Preserve: PreservePolicy{Plan: new(true), UserDecisions: new(false), UserWords: new(true)},
+				Preserve: PreservePolicy{
+					Plan: new(true), UserDecisions: new(false), Constraints: new(true), Rationale: new(false),
+					RejectedAlternatives: new(true), OpenQuestions: new(false), Facts: new(true), UserWords: new(true),
+				},
 			},
 			{Name: "#2", Label: "off", Enabled: new(false)},
 		},
@@ -279,7 +292,10 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 		Limits: Limits{Body: 1 << 20, InFlight: 512 << 20},
 		Continuity: Continuity{
 			Enabled: true, MaxCapsuleTokens: 2500, UserWordsTokens: 1000, TTL: 30 * 24 * time.Hour, Fork: ForkCopy,
-			Preserve: Preserve{Plan: true, UserDecisions: true, UserWords: true},
+			Preserve: Preserve{
+				Plan: true, UserDecisions: true, Constraints: true, Rationale: true, RejectedAlternatives: true, OpenQuestions: true, Facts: true,
+				UserWords: true,
+			},
 		},
 		Usage:      Usage{TTL: 365 * 24 * time.Hour},
 		Compaction: Compaction{Rules: []Rule{builtIn}, Estimator: EstimateCalibrated, Auto: Auto{TriggerRatio: 0.75, MinTurns: 5, Granularity: GranularityTurn, MinGain: 0.02, Rule: auto}},

@@ -109,12 +109,24 @@ type Continuity struct {
 	Preserve Preserve
 }
 
-// Preserve tells what a capsule keeps. With Continuity enabled at least one is
-// true.
+// Preserve tells what a capsule keeps. With Continuity enabled at least one but
+// Rationale is true.
 type Preserve struct {
-	Plan          bool
-	UserDecisions bool
-	UserWords     bool
+	Plan                 bool
+	UserDecisions        bool
+	Constraints          bool
+	Rationale            bool // the reasons of decisions and rejected alternatives
+	RejectedAlternatives bool
+	OpenQuestions        bool
+	Facts                bool
+	UserWords            bool
+}
+
+// nothing reports whether a capsule would stay empty: reasons hang on what they
+// are reasons for.
+func (p Preserve) nothing() bool {
+	p.Rationale = false
+	return p == (Preserve{})
 }
 
 // Transcripts is the section transcripts.
@@ -149,7 +161,9 @@ func Default() Config {
 			UserWordsTokens:  1000,
 			TTL:              720 * time.Hour,
 			Fork:             ForkCopy,
-			Preserve:         Preserve{Plan: true, UserDecisions: true, UserWords: true},
+			Preserve: Preserve{
+				Plan: true, UserDecisions: true, Constraints: true, Rationale: true, RejectedAlternatives: true, OpenQuestions: true, Facts: true, UserWords: true,
+			},
 		},
 		Usage: Usage{TTL: 8760 * time.Hour},
 		Compaction: Compaction{

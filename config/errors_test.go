@@ -142,7 +142,7 @@ func TestErrorsOfAFileSayWhereAndWhatToDo(t *testing.T) {
 			"f.toml:4: compaction_continuity.preserve.plan has no effect while enabled = false. Remove it, or set enabled = true",
 		},
 		{
-			"a capsule that would keep nothing", "[compaction_continuity.preserve]\nplan = false\nuser_decisions = false\nuser_words = false\n",
+			"a capsule that would keep nothing", "[compaction_continuity.preserve]\nplan = false\nuser_decisions = false\nuser_words = false\n" + noFacts,
 			"f.toml:1: compaction_continuity.preserve turns everything off. Write enabled = false in [compaction_continuity] instead",
 		},
 		{"an empty list of upstreams", "upstream = []\n", "f.toml:1: upstream is an empty list and has no effect. Remove it, or list at least one"},
@@ -409,3 +409,7 @@ func inRange(t *testing.T, c Config) {
 		t.Fatal("recording without continuity")
 	}
 }
+
+// noFacts turns off in a table of what is preserved all that is neither plan,
+// decision nor word. Reasons stay: without what they are for they are nothing.
+const noFacts = "constraints = false\nrejected_alternatives = false\nopen_questions = false\nfacts = false\n"

@@ -395,7 +395,7 @@ var assignments = []string{
 	"limits.body = \"1MiB\"", "limits.body = 70000", "limits.in_flight = \"1GiB\"",
 	"compaction_continuity.enabled = true", "compaction_continuity.max_capsule_tokens = 1500", "compaction_continuity.max_capsule_tokens = 20000",
 	"compaction_continuity.user_words_tokens = 1001", "compaction_continuity.ttl = \"90m30s\"", "compaction_continuity.fork = \"empty\"",
-	"compaction_continuity.preserve.plan = false", "compaction_continuity.preserve.user_decisions = false",
+	"compaction_continuity.preserve.plan = false", "compaction_continuity.preserve.user_decisions = false", "compaction_continuity.preserve.facts = false",
 	"transcripts.enabled = true", "usage.ttl = \"90h\"", "conversation.compaction.estimator = \"chars\"",
 	"conversation.compaction.rules = [{strategy = \"replace\"}]",
 	"conversation.compaction.rules = [{strategy = \"replace\"}, {reasoning = \"strip\", keep_last = \"5h\"}]",

@@ -36,9 +36,14 @@ type file struct {
 		TTL              *string `toml:"ttl"`
 		Fork             *string `toml:"fork"`
 		Preserve         struct {
-			Plan          *bool `toml:"plan"`
-			UserDecisions *bool `toml:"user_decisions"`
-			UserWords     *bool `toml:"user_words"`
+			Plan                 *bool `toml:"plan"`
+			UserDecisions        *bool `toml:"user_decisions"`
+			Constraints          *bool `toml:"constraints"`
+			Rationale            *bool `toml:"rationale"`
+			RejectedAlternatives *bool `toml:"rejected_alternatives"`
+			OpenQuestions        *bool `toml:"open_questions"`
+			Facts                *bool `toml:"facts"`
+			UserWords            *bool `toml:"user_words"`
 		} `toml:"preserve"`
 	} `toml:"compaction_continuity"`
 	Policies    []sessionPolicyFile `toml:"session_policy"`

@@ -30,9 +30,14 @@ type SessionPolicy struct {
 
 // PreservePolicy is what a policy says of Preserve.
 type PreservePolicy struct {
-	Plan          *bool
-	UserDecisions *bool
-	UserWords     *bool
+	Plan                 *bool
+	UserDecisions        *bool
+	Constraints          *bool
+	Rationale            *bool
+	RejectedAlternatives *bool
+	OpenQuestions        *bool
+	Facts                *bool
+	UserWords            *bool
 }
 
 // InForce is what holds for the sessions of one caller and agent.
@@ -81,7 +86,7 @@ func inForce(global Continuity, policies []SessionPolicy, matches func(*SessionP
 	if c.UserWordsTokens > c.MaxCapsuleTokens {
 		c.UserWordsTokens, from[wordsField] = c.MaxCapsuleTokens, from[sizeField]
 	}
-	if c.Preserve == (Preserve{}) {
+	if c.Preserve.nothing() {
 		c.Enabled = false // nothing is left to do
 	}
 	f := InForce{Continuity: c}
@@ -145,6 +150,11 @@ var policyFields = []policyField{
 	field("fork", false, func(p *SessionPolicy) *ForkMode { return p.Fork }, func(c *Continuity) *ForkMode { return &c.Fork }),
 	field("preserve.plan", true, func(p *SessionPolicy) *bool { return p.Preserve.Plan }, func(c *Continuity) *bool { return &c.Preserve.Plan }),
 	field("preserve.user_decisions", true, func(p *SessionPolicy) *bool { return p.Preserve.UserDecisions }, func(c *Continuity) *bool { return &c.Preserve.UserDecisions }),
+	field("preserve.constraints", true, func(p *SessionPolicy) *bool { return p.Preserve.Constraints }, func(c *Continuity) *bool { return &c.Preserve.Constraints }),
+	field("preserve.rationale", true, func(p *SessionPolicy) *bool { return p.Preserve.Rationale }, func(c *Continuity) *bool { return &c.Preserve.Rationale }),
+	field("preserve.rejected_alternatives", true, func(p *SessionPolicy) *bool { return p.Preserve.RejectedAlternatives }, func(c *Continuity) *bool { return &c.Preserve.RejectedAlternatives }),
+	field("preserve.open_questions", true, func(p *SessionPolicy) *bool { return p.Preserve.OpenQuestions }, func(c *Continuity) *bool { return &c.Preserve.OpenQuestions }),
+	field("preserve.facts", true, func(p *SessionPolicy) *bool { return p.Preserve.Facts }, func(c *Continuity) *bool { return &c.Preserve.Facts }),
 	field("preserve.user_words", true, func(p *SessionPolicy) *bool { return p.Preserve.UserWords }, func(c *Continuity) *bool { return &c.Preserve.UserWords }),
 }
 
@@ -230,9 +240,14 @@ type sessionPolicyFile struct {
 	UserWordsTokens  *int    `toml:"user_words_tokens"`
 	Fork             *string `toml:"fork"`
 	Preserve         struct {
-		Plan          *bool `toml:"plan"`
-		UserDecisions *bool `toml:"user_decisions"`
-		UserWords     *bool `toml:"user_words"`
+		Plan                 *bool `toml:"plan"`
+		UserDecisions        *bool `toml:"user_decisions"`
+		Constraints          *bool `toml:"constraints"`
+		Rationale            *bool `toml:"rationale"`
+		RejectedAlternatives *bool `toml:"rejected_alternatives"`
+		OpenQuestions        *bool `toml:"open_questions"`
+		Facts                *bool `toml:"facts"`
+		UserWords            *bool `toml:"user_words"`
 	} `toml:"preserve"`
 }
 
@@ -252,7 +267,12 @@ func sessionPolicyKeys() []key {
 		{name: policyKey + ".fork", kind: choice(ForkCopy, ForkEmpty), about: "What a fork starts with: the plan as it was, or nothing."},
 		{name: policyKey + ".preserve", kind: table, about: "What is kept."},
 		{name: policyKey + ".preserve.plan", kind: boolean, about: "The plan and its progress."},
-		{name: policyKey + ".preserve.user_decisions", kind: boolean, about: "Answers to structured questions."},
+		{name: policyKey + ".preserve.user_decisions", kind: boolean, about: "What was decided."},
+		{name: policyKey + ".preserve.constraints", kind: boolean, about: "What the work must keep to."},
+		{name: policyKey + ".preserve.rationale", kind: boolean, about: "The reasons of decisions and rejected alternatives."},
+		{name: policyKey + ".preserve.rejected_alternatives", kind: boolean, about: "What must not be proposed again."},
+		{name: policyKey + ".preserve.open_questions", kind: boolean, about: "Questions and blockers that wait for an answer."},
+		{name: policyKey + ".preserve.facts", kind: boolean, about: "Values, places, dead ends and preferences that the work needs."},
 		{name: policyKey + ".preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
 	}
 }
@@ -267,7 +287,7 @@ func (r *reader) policies(f file) ([]SessionPolicy, error) {
 		key := element(policyKey, i)
 		p := SessionPolicy{
 			Name: fmt.Sprint("#", i+1), Enabled: in.Enabled,
-			Preserve: PreservePolicy{in.Preserve.Plan, in.Preserve.UserDecisions, in.Preserve.UserWords},
+			Preserve: PreservePolicy(in.Preserve),
 		}
 		if set(&p.Name, in.Name); in.Name != nil {
 			if !upstreamName.MatchString(p.Name) {
@@ -400,7 +420,7 @@ func (r *reader) pairFits(i, j int, c *Config) error {
 	if !in.Enabled {
 		return nil
 	}
-	if in.Preserve == (Preserve{}) {
+	if in.Preserve.nothing() {
 		return r.fail(r.places[element(policyKey, i)], "this policy leaves nothing that is preserved. Write enabled = false instead")
 	}
 	// Words that hold for all shrink with the block.

@@ -66,7 +66,7 @@ func TestTheLastPolicyThatMatchesAndSetsAKeyHolds(t *testing.T) {
 		},
 		{"the others stay off", "compaction_continuity.enabled = false\n" + policyList(`{principal="ci", enabled=true}`), holdfast.Caller{Principal: "local"}, "", ""},
 		{
-			"where three leave nothing it is off", policyList(`{principal="ci", preserve={plan=false}}`, `{label="a", preserve={user_words=false}}`, `{agent="codex", preserve={user_decisions=false}}`),
+			"where three leave nothing it is off", policyList(`{principal="ci", preserve={plan=false}}`, `{label="a", preserve={user_words=false}}`, `{agent="codex", preserve={user_decisions=false, constraints=false, rejected_alternatives=false, open_questions=false, facts=false}}`),
 			ourCI("a"), "codex", "enabled=false ()",
 		},
 	} {
@@ -161,7 +161,7 @@ func TestAPolicyThatCannotHoldIsRefusedInItsPlace(t *testing.T) {
 			"f.toml:3: session_policy.user_words_tokens must be at most max_capsule_tokens, which is 800 for these sessions (f.toml:6)",
 		},
 		{
-			"nothing left", policyList(`{principal="a", preserve={plan=false, user_words=false, user_decisions=false}}`),
+			"nothing left", policyList(`{principal="a", preserve={plan=false, user_words=false, user_decisions=false, constraints=false, rejected_alternatives=false, open_questions=false, facts=false}}`),
 			"f.toml:1: this policy leaves nothing that is preserved. Write enabled = false instead",
 		},
 		{

@@ -107,6 +107,11 @@ func continuityTree(c Continuity, runs, words bool) *node {
 	n.fields = append(n.fields, leaf("ttl", durationText(c.TTL)), leaf("fork", string(c.Fork)), section("preserve",
 		leaf("plan", c.Preserve.Plan),
 		leaf("user_decisions", c.Preserve.UserDecisions),
+		leaf("constraints", c.Preserve.Constraints),
+		leaf("rationale", c.Preserve.Rationale),
+		leaf("rejected_alternatives", c.Preserve.RejectedAlternatives),
+		leaf("open_questions", c.Preserve.OpenQuestions),
+		leaf("facts", c.Preserve.Facts),
 		leaf("user_words", c.Preserve.UserWords),
 	))
 	return n

@@ -352,6 +352,11 @@ func (r *reader) continuity(f file, c *Continuity, policies []SessionPolicy) err
 	}
 	set(&c.Preserve.Plan, in.Preserve.Plan)
 	set(&c.Preserve.UserDecisions, in.Preserve.UserDecisions)
+	set(&c.Preserve.Constraints, in.Preserve.Constraints)
+	set(&c.Preserve.Rationale, in.Preserve.Rationale)
+	set(&c.Preserve.RejectedAlternatives, in.Preserve.RejectedAlternatives)
+	set(&c.Preserve.OpenQuestions, in.Preserve.OpenQuestions)
+	set(&c.Preserve.Facts, in.Preserve.Facts)
 	set(&c.Preserve.UserWords, in.Preserve.UserWords)
 	if !c.Enabled && !anyEnables(policies) {
 		for _, k := range allKeys {
@@ -363,7 +368,7 @@ func (r *reader) continuity(f file, c *Continuity, policies []SessionPolicy) err
 		c.Enabled = false
 		return nil
 	}
-	if c.Enabled && c.Preserve == (Preserve{}) {
+	if c.Enabled && c.Preserve.nothing() {
 		return r.at(section+".preserve", "turns everything off. Write enabled = false in [%s] instead", section)
 	}
 	if !words(*c, policies) {

@@ -78,6 +78,17 @@ func Empty(c holdfast.Capsule) bool {
 		len(c.RejectedAlternatives) == 0 && len(c.OpenQuestions) == 0 && len(c.Facts) == 0 && len(c.UserWords) == 0
 }
 
+// CountInForce counts the facts in force: active decisions, constraints and Facts,
+// rejected alternatives, open questions.
+func CountInForce(c holdfast.Capsule) (n int) {
+	for _, x := range entriesOf(&c) {
+		if x.holds() {
+			n++
+		}
+	}
+	return n
+}
+
 // Seal sets the schema version and the digest of c's content. The branch is part
 // of it, so that a digest in a block names one branch.
 func Seal(c holdfast.Capsule) holdfast.Capsule {

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/extraction"
 )
@@ -67,7 +68,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		commitHold: histogram("commit_hold_seconds", "How long a terminal event was held.", prometheus.ExponentialBuckets(0.0005, 2, 10)),
 		revision:   histogram("capsule_revision", "Revisions of capsules as they are made.", prometheus.ExponentialBuckets(1, 2, 10)),
 		tokens:     histogram("capsule_tokens", "Estimated tokens of blocks at boundaries.", prometheus.ExponentialBuckets(64, 2, 8)),
-		facts:      histogram("capsule_active_facts", "Open steps and active decisions of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
+		facts:      histogram("capsule_active_facts", "Open steps and facts in force of capsules as they change.", prometheus.ExponentialBuckets(1, 2, 8)),
 	}
 	m.extractions = vec("extraction_jobs_total", "Jobs of the extractor, by what became of them (queued, coalesced, skipped, started, ok, failed, stale, dropped).", "outcome")
 	m.extractionDropped = vec("extraction_dropped_total", "Answers and items of the extractor that were not believed, by reason.", "outcome")
@@ -110,10 +111,6 @@ func (e *Engine) observe(b *branch) {
 			}
 		}
 	}
-	for _, d := range c.Decisions {
-		if d.Status == holdfast.FactActive {
-			n++
-		}
-	}
+	n += continuity.CountInForce(c)
 	e.metrics.facts.Observe(float64(n))
 }

@@ -24,8 +24,8 @@ func (a *app) capsuleCommand() *cobra.Command {
 	c.AddCommand(
 		a.branchCommand(&cobra.Command{
 			Use:     "show SESSION",
-			Short:   "Show the plan, the proposal and the decisions",
-			Long:    "Shows the newest capsule. SESSION is an id, a beginning of one, the agent's own\nsession id, or last. [x] is done, [>] in progress, [ ] pending.",
+			Short:   "Show the plan, the proposal, the decisions and the other facts",
+			Long:    "Shows the newest capsule. SESSION is an id, a beginning of one, the agent's own\nsession id, or last. [x] is done, [>] in progress, [ ] pending. What nothing that the user said\nsupports is shown apart.",
 			Example: "  holdfast capsule show last\n  holdfast capsule show 0193c5d2 --branch 0193c5d4\n  holdfast capsule show last --json",
 		}, 1, a.capsuleShow),
 		a.branchCommand(&cobra.Command{
@@ -101,131 +101,6 @@ func (a *app) capsuleShow(s store.SessionState, b store.BranchState, _ []string)
 	return a.print(a.capsuleText(s, b, c))
 }
 
-// boxes are the marks of a step's state.
-var boxes = map[holdfast.StepStatus]string{
-	holdfast.StepCompleted:  "[x] ",
-	holdfast.StepInProgress: "[>] ",
-	holdfast.StepPending:    "[ ] ",
-}
-
-func box(s holdfast.StepStatus) string {
-	if mark, ok := boxes[s]; ok {
-		return mark
-	}
-	return "[ ] "
-}
-
-func (a *app) capsuleText(s store.SessionState, b store.BranchState, c *holdfast.Capsule) string {
-	var out strings.Builder
-	put := func(first, rest, text string) { out.WriteString(wrap(first, rest, text, a.width)) }
-	block := func(title, text string) {
-		if text == "" {
-			return
-		}
-		put("", "  ", title)
-		for row := range strings.Lines(clean(text)) {
-			put("  ", "  ", strings.TrimRight(row, "\n"))
-		}
-	}
-	put("", "  ", fmt.Sprintf("revision %d of branch %s, %s", newest(b).N, branchShortener(s)(b.ID), ago(a.now(), newest(b).At)))
-	if c.SchemaVersion > holdfast.SchemaVersion {
-		put("", "  ", fmt.Sprintf("A newer version wrote this (schema %d); what this one does not know is left out.", c.SchemaVersion))
-	}
-	if p := c.Plan; p != nil {
-		out.WriteString("\n")
-		put("", "  ", "Plan: "+planState(p))
-		for _, step := range p.Steps {
-			put("  "+box(step.Status), "      ", line(step.Text))
-		}
-		for _, name := range p.Removed {
-			put("  removed: ", "    ", line(name))
-		}
-		block("As the user approved it:", p.Text)
-	}
-	if p := c.Proposal; p != nil {
-		out.WriteString("\n")
-		title := "Proposal: " + line(string(p.Status))
-		if p.Reason != "" {
-			title += ": " + line(p.Reason)
-		}
-		put("", "  ", title)
-		for row := range strings.Lines(clean(p.Text)) {
-			put("  ", "  ", strings.TrimRight(row, "\n"))
-		}
-	}
-	if len(c.Decisions) > 0 {
-		out.WriteString("\n")
-		put("", "  ", "Decisions:")
-		for _, d := range c.Decisions {
-			put("  ", "    ", decisionText(d))
-		}
-	}
-	if len(c.UserWords) > 0 {
-		out.WriteString("\n")
-		put("", "  ", "Words of the user:")
-		for _, w := range c.UserWords {
-			for i, row := range strings.Split(strings.TrimRight(clean(w.Text), "\n"), "\n") {
-				put([]string{"  - ", "    "}[min(i, 1)], "    ", row)
-			}
-		}
-	}
-	if c.Plan == nil && c.Proposal == nil && len(c.Decisions) == 0 && len(c.UserWords) == 0 {
-		out.WriteString("\nNo plan and no decision.\n")
-	}
-	return out.String()
-}
-
-func planState(p *holdfast.Plan) string {
-	text := line(string(p.Status))
-	if len(p.Steps) > 0 {
-		text += ", " + progress(p)
-	}
-	return text
-}
-
-func progress(p *holdfast.Plan) string {
-	done := 0
-	for _, s := range p.Steps {
-		if s.Status == holdfast.StepCompleted {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d of %s done", done, count(len(p.Steps), "step", "steps"))
-}
-
-func decisionText(d holdfast.Decision) string {
-	text := line(d.Subject) + ": " + line(d.Statement)
-	if d.Status != holdfast.FactActive {
-		text += " (" + line(string(d.Status)) + ")"
-	}
-	return text
-}
-
-// capsuleSummary is a capsule in one line.
-func capsuleSummary(r store.Revision) string {
-	c, err := decode(r)
-	if err != nil {
-		return "the capsule is damaged"
-	}
-	var parts []string
-	if c.Plan != nil {
-		parts = append(parts, "plan "+planState(c.Plan))
-	}
-	if c.Proposal != nil {
-		parts = append(parts, "proposal "+line(string(c.Proposal.Status)))
-	}
-	if n := len(c.Decisions); n > 0 {
-		parts = append(parts, count(n, "decision", "decisions"))
-	}
-	if n := len(c.UserWords); n > 0 {
-		parts = append(parts, count(n, "message of the user", "messages of the user"))
-	}
-	if len(parts) == 0 {
-		return "no plan and no decision"
-	}
-	return strings.Join(parts, "; ")
-}
-
 type revisionJSON struct {
 	Revision int       `json:"revision"`
 	Epoch    int       `json:"epoch"`
@@ -295,10 +170,10 @@ func (a *app) capsuleDiff(_ store.SessionState, b store.BranchState, args []stri
 	fmt.Fprintf(&out, "--- revision %d\n+++ revision %d\n", from.N, to.N)
 	for _, c := range changes {
 		if c.Before != nil {
-			out.WriteString("- " + c.Before.text() + "\n")
+			out.WriteString("- " + c.Before.full() + "\n")
 		}
 		if c.After != nil {
-			out.WriteString("+ " + c.After.text() + "\n")
+			out.WriteString("+ " + c.After.full() + "\n")
 		}
 	}
 	return a.print(out.String())

@@ -12,13 +12,17 @@ import (
 
 // entry is one line of a capsule, for comparing two.
 type entry struct {
-	// Kind is plan, plan_text, step, removed, approved, proposal,
-	// proposal_text or decision.
+	// Kind is plan, plan_text, step, removed, proposal, proposal_text,
+	// proposal_step, user_words, or that of a fact.
 	Kind string `json:"kind"`
 	// Ref tells the same thing in two revisions; "" for lines of text.
 	Ref    string `json:"ref,omitempty"`
 	Text   string `json:"text,omitempty"`
 	Status string `json:"status,omitempty"`
+	// Reason and Evidence are those of a fact. How often it was said has no part in
+	// it.
+	Reason   string            `json:"reason,omitempty"`
+	Evidence holdfast.Evidence `json:"evidence,omitzero"`
 }
 
 // change is one difference: an entry that came, went, or became another.
@@ -47,9 +51,13 @@ func entries(c *holdfast.Capsule) (list []entry) {
 	if p := c.Proposal; p != nil {
 		list = append(list, entry{Kind: "proposal", Ref: "proposal", Status: string(p.Status), Text: p.Reason})
 		lines("proposal_text", p.Text)
+		for _, s := range p.Steps {
+			list = append(list, entry{Kind: "proposal_step", Text: s.Text, Status: string(s.Status)})
+		}
 	}
-	for _, d := range c.Decisions {
-		list = append(list, entry{Kind: "decision", Ref: d.ID, Text: d.Subject + ": " + d.Statement, Status: string(d.Status)})
+	for _, f := range facts(c) {
+		f.evidence.Last = 0
+		list = append(list, entry{Kind: f.kind, Ref: f.id, Text: f.content(), Status: string(f.status), Reason: f.reason, Evidence: f.evidence})
 	}
 	for _, w := range c.UserWords {
 		list = append(list, entry{Kind: "user_words", Ref: strconv.Itoa(w.Turn), Text: w.Text})
@@ -63,7 +71,7 @@ func (e entry) text() string {
 	switch e.Kind {
 	case "plan":
 		return "plan " + line(e.Status)
-	case "step":
+	case "step", "proposal_step":
 		return box(holdfast.StepStatus(e.Status)) + text
 	case "removed":
 		return "removed step: " + text
@@ -74,13 +82,41 @@ func (e entry) text() string {
 		return "proposal " + line(e.Status)
 	case "user_words":
 		return "the user: " + text
-	case "decision":
-		if e.Status != string(holdfast.FactActive) {
-			text += " (" + line(e.Status) + ")"
+	}
+	if f, ok := e.fact(); ok {
+		text = f.named()
+		if f.status == holdfast.FactProvisional {
+			text += " (provisional)"
 		}
-		return "decision " + text
+		return text
 	}
 	return "| " + text
+}
+
+// full is text with the id, the reason and what it rests on.
+func (e entry) full() string {
+	text := e.text()
+	if _, ok := e.fact(); !ok {
+		return text
+	}
+	text = line(e.Ref) + " " + text
+	if e.Reason != "" {
+		text += "; why: " + line(e.Reason)
+	}
+	if rests := evidenceText(e.Evidence); rests != "" {
+		text += "; " + rests
+	}
+	return text
+}
+
+// fact is the fact of an entry, if it is of one.
+func (e entry) fact() (f fact, ok bool) {
+	for _, kind := range factKinds {
+		if kind.name == e.Kind {
+			return fact{kind: e.Kind, statement: e.Text, status: holdfast.FactStatus(e.Status)}, true
+		}
+	}
+	return fact{}, false
 }
 
 // key is what an entry keeps while it changes.
@@ -169,6 +205,7 @@ func summarise(changes []change) string {
 			e = c.Before
 		}
 		text := line(e.Text)
+		_, isFact := e.fact()
 		switch {
 		case c.Before != nil && c.After != nil && *c.Before == *c.After:
 			if e.Kind == "step" {
@@ -190,9 +227,9 @@ func summarise(changes []change) string {
 			parts = append(parts, "proposal dropped")
 		case e.Kind == "proposal":
 			parts = append(parts, e.text())
-		case e.Kind == "decision" && c.After == nil:
-			parts = append(parts, "decision dropped: "+text)
-		case e.Kind == "decision":
+		case isFact && c.After == nil:
+			parts = append(parts, strings.ReplaceAll(e.Kind, "_", " ")+" dropped: "+text)
+		case isFact:
 			parts = append(parts, e.text())
 		default:
 			rewritten = true

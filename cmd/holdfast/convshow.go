@@ -67,8 +67,14 @@ type capsuleCounts struct {
 	Revision  int `json:"revision"`
 	Steps     int `json:"steps"`
 	Completed int `json:"steps_completed"`
-	Decisions int `json:"decisions"`
-	Words     int `json:"user_words"`
+	// Facts in force; Provisional are those of any kind that are not settled.
+	Decisions    int `json:"decisions"`
+	Constraints  int `json:"constraints"`
+	Alternatives int `json:"rejected_alternatives"`
+	Questions    int `json:"open_questions"`
+	Facts        int `json:"facts"`
+	Provisional  int `json:"provisional"`
+	Words        int `json:"user_words"`
 }
 
 // autoJSON tells what keeps the trigger from firing; "" for nothing.
@@ -118,12 +124,34 @@ func countsOf(c holdfast.Capsule) capsuleCounts {
 			}
 		}
 	}
-	for _, d := range c.Decisions {
-		if d.Status == holdfast.FactActive {
-			counts.Decisions++
+	of := map[string]*int{
+		"decision": &counts.Decisions, "constraint": &counts.Constraints, "rejected_alternative": &counts.Alternatives,
+		"open_question": &counts.Questions, "fact": &counts.Facts,
+	}
+	for _, f := range facts(&c) {
+		switch {
+		case f.inForce():
+			*of[f.kind]++
+		case f.status == holdfast.FactProvisional:
+			counts.Provisional++
 		}
 	}
 	return counts
+}
+
+// text tells the counts in one line. Of the facts only decisions are named where
+// there are none.
+func (k capsuleCounts) text() string {
+	text := fmt.Sprintf("revision %d: %d of %s completed, %s", k.Revision, k.Completed, count(k.Steps, "step", "steps"), count(k.Decisions, "decision", "decisions"))
+	for i, n := range []int{k.Constraints, k.Alternatives, k.Questions, k.Facts} {
+		if kind := factKinds[i+1]; n > 0 {
+			text += ", " + count(n, kind.one, kind.many)
+		}
+	}
+	if k.Provisional > 0 {
+		text += fmt.Sprintf(", %d not settled", k.Provisional)
+	}
+	return text + ", " + count(k.Words, "message of the user", "messages of the user")
 }
 
 func (a *app) conversationText(c shownConversation, overlays []conversation.PlacedOverlay) string {
@@ -159,8 +187,7 @@ func (a *app) conversationText(c shownConversation, overlays []conversation.Plac
 	row("tokens", fmt.Sprintf("~%s raw, ~%s as the model is sent it", tokensText(c.Tokens.Raw), tokensText(c.Tokens.Projected)))
 	row("automatic", autoText(c))
 	if k := c.Capsule; k != nil {
-		row("capsule", fmt.Sprintf("revision %d: %d of %s completed, %s, %s", k.Revision, k.Completed, count(k.Steps, "step", "steps"),
-			count(k.Decisions, "decision", "decisions"), count(k.Words, "message of the user", "messages of the user")))
+		row("capsule", k.text())
 	}
 	if c.Unreadable > 0 {
 		row("unreadable", count(c.Unreadable, "event is", "events are")+" of a later version and not shown")

@@ -186,12 +186,12 @@ func planAt(revision int) holdfast.Capsule {
 	}
 	if revision >= 2 {
 		steps[0].Status, steps[1].Status = holdfast.StepCompleted, holdfast.StepInProgress
-		c.Decisions = []holdfast.Decision{engine("q1", "SQLite", holdfast.FactActive)}
+		c.Decisions = []holdfast.Decision{engine("d1", "SQLite", holdfast.FactActive)}
 	}
 	if revision >= 3 {
 		steps[1].Status, steps[2].Status = holdfast.StepCompleted, holdfast.StepInProgress
 		c.Plan.Steps = append(steps, holdfast.Step{Ref: "4", Text: "Update the docs", Status: holdfast.StepPending})
-		c.Decisions = []holdfast.Decision{engine("q1", "SQLite", holdfast.FactSuperseded), engine("q2", "PostgreSQL", holdfast.FactActive)}
+		c.Decisions = []holdfast.Decision{engine("d1", "SQLite", holdfast.FactSuperseded), engine("d2", "PostgreSQL", holdfast.FactActive)}
 	}
 	if revision >= 4 {
 		steps[2].Text = "Run the whole suite with the race detector, twice"

@@ -81,7 +81,7 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 func settings(f config.InForce) engine.Settings {
 	set := engine.Settings{
 		Enabled:          f.Enabled,
-		Preserve:         continuity.Preserve{Plan: f.Preserve.Plan, UserDecisions: f.Preserve.UserDecisions, UserWords: f.Preserve.UserWords},
+		Preserve:         continuity.Preserve(f.Preserve),
 		MaxCapsuleTokens: f.MaxCapsuleTokens,
 		UserWordsTokens:  f.UserWordsTokens,
 		CopyOnFork:       f.Fork == config.ForkCopy,
