@@ -104,9 +104,10 @@ type Continuity struct {
 	// MaxCapsuleTokens.
 	UserWordsTokens int
 	// TTL is how long a session is kept after its last use, 1 hour to 10 years.
-	TTL      time.Duration
-	Fork     ForkMode
-	Preserve Preserve
+	TTL       time.Duration
+	Fork      ForkMode
+	Preserve  Preserve
+	Extractor Extractor
 }
 
 // Preserve tells what a capsule keeps. With Continuity enabled at least one but
@@ -164,6 +165,7 @@ func Default() Config {
 			Preserve: Preserve{
 				Plan: true, UserDecisions: true, Constraints: true, Rationale: true, RejectedAlternatives: true, OpenQuestions: true, Facts: true, UserWords: true,
 			},
+			Extractor: defaultExtractor(),
 		},
 		Usage: Usage{TTL: 8760 * time.Hour},
 		Compaction: Compaction{

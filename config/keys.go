@@ -103,7 +103,7 @@ func choice[T ~string](values ...T) kind {
 // decide what is run, what is spent and where data goes. Of the tools also what is
 // denied is guarded: a list takes the place of the one before, so that it could
 // allow again what the user's own file denies.
-var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "models.*.price", "extractor", "session_policy", "budget", "transcripts", "usage", "principals"}
+var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "models.*.price", "compaction_continuity.extractor", "session_policy", "budget", "transcripts", "usage", "principals"}
 
 // isGuarded takes the name of a key in keys.
 func isGuarded(name string) bool {
@@ -140,6 +140,7 @@ var allKeys = slices.Concat(
 		{name: "compaction_continuity.preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
 	},
 	sessionPolicyKeys(),
+	extractorKeys(),
 	budgetKeys(),
 	[]key{
 		{name: "transcripts", kind: table, about: "Recording of proxied sessions."},

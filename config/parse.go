@@ -45,6 +45,7 @@ type file struct {
 			Facts                *bool `toml:"facts"`
 			UserWords            *bool `toml:"user_words"`
 		} `toml:"preserve"`
+		Extractor extractorFile `toml:"extractor"`
 	} `toml:"compaction_continuity"`
 	Policies    []sessionPolicyFile `toml:"session_policy"`
 	Budget      []budgetFile        `toml:"budget"`

@@ -26,6 +26,7 @@ type SessionPolicy struct {
 	UserWordsTokens  *int
 	Fork             *ForkMode
 	Preserve         PreservePolicy
+	Extractor        *bool // whether the extractor reads them
 }
 
 // PreservePolicy is what a policy says of Preserve.
@@ -156,6 +157,7 @@ var policyFields = []policyField{
 	field("preserve.open_questions", true, func(p *SessionPolicy) *bool { return p.Preserve.OpenQuestions }, func(c *Continuity) *bool { return &c.Preserve.OpenQuestions }),
 	field("preserve.facts", true, func(p *SessionPolicy) *bool { return p.Preserve.Facts }, func(c *Continuity) *bool { return &c.Preserve.Facts }),
 	field("preserve.user_words", true, func(p *SessionPolicy) *bool { return p.Preserve.UserWords }, func(c *Continuity) *bool { return &c.Preserve.UserWords }),
+	field("extractor.enabled", true, func(p *SessionPolicy) *bool { return p.Extractor }, func(c *Continuity) *bool { return &c.Extractor.Enabled }),
 }
 
 func field[T any](name string, keeps bool, in func(*SessionPolicy) *T, of func(*Continuity) *T) policyField {
@@ -249,6 +251,9 @@ type sessionPolicyFile struct {
 		Facts                *bool `toml:"facts"`
 		UserWords            *bool `toml:"user_words"`
 	} `toml:"preserve"`
+	Extractor struct {
+		Enabled *bool `toml:"enabled"`
+	} `toml:"extractor"`
 }
 
 const policyKey, continuityKey = "session_policy", "compaction_continuity"
@@ -274,6 +279,8 @@ func sessionPolicyKeys() []key {
 		{name: policyKey + ".preserve.open_questions", kind: boolean, about: "Questions and blockers that wait for an answer."},
 		{name: policyKey + ".preserve.facts", kind: boolean, about: "Values, places, dead ends and preferences that the work needs."},
 		{name: policyKey + ".preserve.user_words", kind: boolean, about: "The user's own words, verbatim."},
+		{name: policyKey + ".extractor", kind: table, about: "The extractor."},
+		{name: policyKey + ".extractor.enabled", kind: boolean, about: "Read these sessions with it."},
 	}
 }
 
@@ -287,7 +294,7 @@ func (r *reader) policies(f file) ([]SessionPolicy, error) {
 		key := element(policyKey, i)
 		p := SessionPolicy{
 			Name: fmt.Sprint("#", i+1), Enabled: in.Enabled,
-			Preserve: PreservePolicy(in.Preserve),
+			Preserve: PreservePolicy(in.Preserve), Extractor: in.Extractor.Enabled,
 		}
 		if set(&p.Name, in.Name); in.Name != nil {
 			if !upstreamName.MatchString(p.Name) {
@@ -446,7 +453,7 @@ func policiesTree(list []SessionPolicy) *node {
 	n := &node{name: policyKey, list: true}
 	for i := range list {
 		p := &list[i]
-		row, preserve := section(""), section("preserve")
+		row, preserve, extractor := section(""), section("preserve"), section("extractor")
 		if !strings.HasPrefix(p.Name, "#") {
 			row.fields = append(row.fields, leaf("name", p.Name))
 		}
@@ -462,12 +469,16 @@ func policiesTree(list []SessionPolicy) *node {
 			}
 			if name, ok := strings.CutPrefix(k.name, "preserve."); ok {
 				preserve.fields = append(preserve.fields, leaf(name, v))
+			} else if name, ok := strings.CutPrefix(k.name, "extractor."); ok {
+				extractor.fields = append(extractor.fields, leaf(name, v))
 			} else {
 				row.fields = append(row.fields, leaf(k.name, v))
 			}
 		}
-		if len(preserve.fields) > 0 {
-			row.fields = append(row.fields, preserve)
+		for _, table := range []*node{preserve, extractor} {
+			if len(table.fields) > 0 {
+				row.fields = append(row.fields, table)
+			}
 		}
 		n.fields = append(n.fields, row)
 	}

@@ -65,7 +65,7 @@ func tree(c Config) *node {
 	return section("",
 		upstreamTree(c.Upstreams),
 		section("limits", leaf("body", sizeText(c.Limits.Body)), leaf("in_flight", sizeText(c.Limits.InFlight))),
-		continuityTree(c.Continuity, c.ContinuityRuns(), words(c.Continuity, c.Policies)),
+		continuityTree(c.Continuity, c.ContinuityRuns(), words(c.Continuity, c.Policies), c.ExtractorRuns()),
 		policiesTree(c.Policies),
 		budgetsTree(c.Budgets),
 		transcripts,
@@ -94,8 +94,9 @@ func upstreamTree(ups []Upstream) *node {
 }
 
 // continuityTree has what holds for some session: runs tells that one can be
-// enabled, words that one can keep the user's words.
-func continuityTree(c Continuity, runs, words bool) *node {
+// enabled, words that one can keep the user's words, extracts that one can be read by
+// the extractor.
+func continuityTree(c Continuity, runs, words, extracts bool) *node {
 	n := section(continuityKey, leaf("enabled", c.Enabled))
 	if !runs {
 		return n
@@ -114,6 +115,7 @@ func continuityTree(c Continuity, runs, words bool) *node {
 		leaf("facts", c.Preserve.Facts),
 		leaf("user_words", c.Preserve.UserWords),
 	))
+	n.fields = append(n.fields, extractorTree(c.Extractor, extracts))
 	return n
 }
 

@@ -85,6 +85,9 @@ func (r *reader) dependent(c *Config) error {
 		}
 		c.Transcripts.TTL = 0
 	}
+	if err := r.routed(c); err != nil {
+		return err
+	}
 	if err := r.denied(&c.Tools); err != nil {
 		return err
 	}
@@ -358,6 +361,9 @@ func (r *reader) continuity(f file, c *Continuity, policies []SessionPolicy) err
 	set(&c.Preserve.OpenQuestions, in.Preserve.OpenQuestions)
 	set(&c.Preserve.Facts, in.Preserve.Facts)
 	set(&c.Preserve.UserWords, in.Preserve.UserWords)
+	if err := r.extractor(f, &c.Extractor, policies); err != nil {
+		return err
+	}
 	if !c.Enabled && !anyEnables(policies) {
 		for _, k := range allKeys {
 			if strings.HasPrefix(k.name, section+".") && k.value.Type != "object" && k.name != section+".enabled" && !r.overruled(k.name, section+".enabled") {

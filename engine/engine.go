@@ -61,6 +61,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/extraction"
 	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
@@ -125,6 +126,7 @@ type Engine struct {
 	policies *policies
 	audit    *auditor
 	pool     *extraction.Pool // nil: nothing is extracted
+	schema   []byte           // of the extractor's answers
 
 	mu       sync.Mutex
 	sessions map[sessionKey]*session
@@ -155,7 +157,8 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 		}, log)
 	}
 	if x := cfg.Extractor; x != nil {
-		e.pool = extraction.New(x.Model, x.Claims, x.Config, m.extraction(), log, now)
+		e.schema = extract.Schema()
+		e.pool = extraction.New(x.Claims, x.Config, m.extraction(), log, now)
 	}
 	e.done.Add(1)
 	go e.sweep()

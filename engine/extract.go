@@ -15,7 +15,7 @@ import (
 // Extractor is what semantic extraction works with.
 type Extractor struct {
 	extraction.Config
-	Model       extraction.Model
+	Model       ExtractorModel
 	Claims      extraction.Claims
 	InputTokens int // of one call: the capsule and the messages
 	// Barrier is how long a compaction request, and the first request of an epoch,
@@ -151,14 +151,18 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 func (e *Engine) send(s *session, b *branch, set *Settings, who holdfast.Attempt, batch extract.Batch) *reading {
 	r := &reading{mark: batch.Watermark, done: make(chan struct{})}
 	who.Job = string(b.row.ID) + "/" + batch.Watermark[:min(len(batch.Watermark), 16)]
-	outcome := e.pool.Put(extraction.Job{
-		For: who, Batch: batch, Keep: set.Preserve,
-		Wanted: func() bool {
+	job := batchOf{
+		who: who, batch: batch, keep: set.Preserve,
+		wanted: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return !s.dead
 		},
-		Merge: func(d continuity.Delta) continuity.Outcome { return e.merge(s, b, set, r, batch.Base, d) },
+		merge: func(d continuity.Delta) continuity.Outcome { return e.merge(s, b, set, r, batch.Base, d) },
+	}
+	outcome := e.pool.Put(extraction.Job{
+		For: who, Mark: batch.Watermark, Wanted: job.wanted,
+		Read:  func(ctx context.Context) extraction.Outcome { return e.call(ctx, job) },
 		Ended: func(o extraction.Outcome) { e.ended(s, b, set, who, r, o) },
 	})
 	if outcome != extraction.Queued {
@@ -241,7 +245,7 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 	waited, before := false, ""
 	for !s.dead {
 		r := e.read(s, b, a.set, a.forWhom())
-		if r == nil || r.mark == before || b.tries[r.mark] > 0 {
+		if r == nil || r.mark == before || b.tries[r.mark] > 0 && !r.again {
 			break // nothing is to be read, or nobody waits for it again
 		}
 		waited, before = true, r.mark
@@ -260,6 +264,9 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 		if late {
 			r.late = true
 			break
+		}
+		if b.reading == nil && b.tries[r.mark] > 0 {
+			break // it failed, and nothing has come since
 		}
 	}
 	if waited {

@@ -19,21 +19,26 @@ import (
 // constraint. before runs in each call.
 type oracle struct {
 	mu     sync.Mutex
-	calls  []extraction.Call
+	calls  []engine.ExtractorCall
 	before func(context.Context) error
+	answer *extract.Answer // in place of a good one; REVISION stands for the one asked for
 }
 
 var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
 
-func (o *oracle) Extract(ctx context.Context, c extraction.Call) (extract.Answer, holdfast.Tokens, error) {
+func (o *oracle) Extract(ctx context.Context, c engine.ExtractorCall) (extract.Answer, holdfast.Tokens, error) {
 	o.mu.Lock()
 	o.calls = append(o.calls, c)
-	before := o.before
+	before, answer := o.before, o.answer
 	o.mu.Unlock()
 	if before != nil {
 		if err := before(ctx); err != nil {
 			return extract.Answer{}, holdfast.Tokens{}, err
 		}
+	}
+	base := baseRevision.FindStringSubmatch(c.Prompt.System)[1]
+	if answer != nil {
+		return extract.Answer{Text: strings.ReplaceAll(answer.Text, "REVISION", base), Calls: answer.Calls}, holdfast.Tokens{}, nil
 	}
 	var items []string
 	_, data, _ := strings.Cut(c.Prompt.Data, "\n\n") // behind the record
@@ -42,7 +47,6 @@ func (o *oracle) Extract(ctx context.Context, c extraction.Call) (extract.Answer
 			items = append(items, fmt.Sprintf(`{"statement":%q,"quote":%q}`, line, line))
 		}
 	}
-	base := baseRevision.FindStringSubmatch(c.Prompt.System)[1]
 	return extract.Answer{Text: fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":[%s]}`, base, strings.Join(items, ","))}, holdfast.Tokens{}, nil
 }
 
@@ -171,6 +175,103 @@ func TestACompactionGoesOnWithoutASlowExtractor(t *testing.T) {
 		t.Errorf("after a restart: %+v", b.Insert)
 	}
 	done(b)
+}
+
+// What a new epoch waits for is recorded meanwhile, and so is the epoch itself: its
+// block must still be the one that the first request got, for those that came
+// beside it and for the next process.
+func TestABlockThatWaitedIsTheBlockOfItsEpoch(t *testing.T) {
+	w, o := newReader(t)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	o.set(func(context.Context) error { <-hold; return nil })
+	w.turn(s1, []entry{user(said)}, long("Done"))
+	h := []entry{user(said), {Item: "blob"}, user("next")}
+	got := make(chan *engine.Attempt, 2)
+	for range 2 {
+		go func() { got <- w.begin(s1, h...) }()
+	}
+	select {
+	case <-got:
+		t.Fatal("a request did not wait")
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+	var blocks []string
+	for range 2 {
+		a := <-got
+		if a.Insert == nil || !strings.Contains(a.Insert.Text, said) {
+			t.Fatalf("inserted: %+v", a.Insert)
+		}
+		blocks = append(blocks, a.Insert.Text)
+		done(a, long("Going"))
+	}
+	w.restart()
+	a := w.begin(s1, append(h, long("Going"), user("more"))...)
+	if a.Insert == nil || a.Insert.Text != blocks[0] || blocks[1] != blocks[0] {
+		t.Errorf("the blocks %q, after a restart %+v", blocks, a.Insert)
+	}
+	done(a)
+}
+
+// Whatever a call brings changes nothing but for what was said, and the same batch
+// can be read again.
+func TestWhatACallBringsChangesNothing(t *testing.T) {
+	const found = `{"schema_version":1,"base_revision":REVISION,"constraints":[{"statement":"` + said + `","quote":"` + said + `"}]}`
+	fails := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	for _, tt := range []struct {
+		name   string
+		before func(context.Context) error
+		answer string
+		calls  int
+		logged string
+	}{
+		{name: "an error of the provider", before: fails(holdfast.Errorf(holdfast.ErrBusy, "secret words")), logged: "where=call code=busy"},
+		{name: "a budget that is spent", before: fails(holdfast.Errorf(holdfast.ErrBudget, "secret words")), logged: "where=call code=budget"},
+		{name: "nothing until its time is over", before: func(ctx context.Context) error {
+			<-ctx.Done()
+			return holdfast.Errorf(holdfast.ErrUnavailable, "given up: %w", ctx.Err())
+		}, logged: "where=call code=timeout"},
+		{name: "a panic", before: func(context.Context) error { panic("secret words") }, logged: "failed by a defect"},
+		{name: "prose", answer: "secret words", logged: "where=answer code=prose"},
+		{name: "nothing", logged: "where=answer code=empty"},
+		{name: "two objects", answer: found + found, logged: "where=answer code=two_objects"},
+		{name: "an answer to another revision", answer: strings.Replace(found, "REVISION", "99", 1), logged: "where=answer code=base_revision"},
+		{name: "200 facts", answer: `{"schema_version":1,"base_revision":REVISION,"facts":[` +
+			strings.TrimSuffix(strings.Repeat(`{"kind":"value","statement":"a 1","quote":"a 1"},`, 200), ",") + `]}`, logged: "where=answer code=too_many"},
+		{name: "tool calls", answer: found, calls: 1, logged: "where=answer code=tool_call"},
+		{name: "a true quote with a false statement", answer: `{"schema_version":1,"base_revision":REVISION,"facts":[{"kind":"value","statement":"Use port 9999 for the replica.","quote":"` + said + `"}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, o := newReader(t)
+			w.cfg.Extractor.Timeout = 50 * time.Millisecond
+			w.restart()
+			o.set(tt.before)
+			o.answer = &extract.Answer{Text: tt.answer, Calls: tt.calls}
+			h := w.turn(s1, []entry{user(said)}, long("Done"))
+			o.wait(t, 1)
+			a := w.begin(s1, append(h, user(codexMarker))...)
+			if strings.Contains(a.Block, "secret") || strings.Contains(a.Block, "9999") || tt.logged != "" && strings.Contains(a.Block, "5433") {
+				t.Errorf("the block\n%s", a.Block)
+			}
+			done(a)
+			if log := w.log.String(); !strings.Contains(log, tt.logged) || strings.Contains(log, "secret") || strings.Contains(log, "5433") {
+				t.Errorf("logged\n%s", log)
+			}
+			if tt.logged == "" {
+				return // it was read, and is not read again
+			}
+			o.mu.Lock()
+			o.answer, o.before = nil, nil
+			o.mu.Unlock()
+			a = w.begin(s1, append(h, user("Use it soon."), long("Yes"), user(codexMarker))...)
+			if !strings.Contains(a.Block, said) {
+				t.Errorf("then the block\n%s\n%s\n%q", a.Block, w.log, o.sent())
+			}
+			done(a)
+		})
+	}
 }
 
 func TestABatchThatFailsIsTriedThreeTimes(t *testing.T) {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
@@ -87,15 +89,23 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // extraction are the counters of the pool.
 func (m *Metrics) extraction() extraction.Metrics {
 	return extraction.Metrics{
-		Job:     func(o extraction.Outcome) { m.extractions.WithLabelValues(string(o)).Inc() },
-		Depth:   func(n int) { m.extractionDepth.Set(float64(n)) },
-		Seconds: m.extractionSeconds.Observe,
-		Tokens: func(t holdfast.Tokens) {
-			u := t.Usage()
-			m.extractionTokens.WithLabelValues("input").Add(float64(u.Input + u.CacheRead + u.CacheWrite))
-			m.extractionTokens.WithLabelValues("output").Add(float64(u.Output))
-		},
-		Dropped: func(r extract.Reason, n int) { m.extractionDropped.WithLabelValues(string(r)).Add(float64(n)) },
+		Job:   func(o extraction.Outcome) { m.extractions.WithLabelValues(string(o)).Inc() },
+		Depth: func(n int) { m.extractionDepth.Set(float64(n)) },
+	}
+}
+
+// extracted counts a call of the extractor's model.
+func (m *Metrics) extracted(took time.Duration, tokens holdfast.Tokens) {
+	m.extractionSeconds.Observe(took.Seconds())
+	u := tokens.Usage()
+	m.extractionTokens.WithLabelValues("input").Add(float64(u.Input + u.CacheRead + u.CacheWrite))
+	m.extractionTokens.WithLabelValues("output").Add(float64(u.Output))
+}
+
+// doubted counts items, or whole answers, that were not believed.
+func (m *Metrics) doubted(counts extract.Counts) {
+	for reason, n := range counts {
+		m.extractionDropped.WithLabelValues(string(reason)).Add(float64(n))
 	}
 }
 

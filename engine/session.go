@@ -79,6 +79,8 @@ type epoch struct {
 	carried    bool
 	summaryRow string
 	rewritten  bool
+	// opening is closed when what stands in it is decided; nil: it is.
+	opening chan struct{}
 }
 
 // revision is one state of the capsule with the place where it came to be.

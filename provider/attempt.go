@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -28,6 +29,7 @@ func (c *Client) request(ctx context.Context, method string, to *url.URL, body [
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(req.Header, c.cfg.Header)
 	req.Header.Set("User-Agent", "holdfast")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

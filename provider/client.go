@@ -34,6 +34,8 @@ type Config struct {
 	// one is made; nil: nobody is. The record has what an attempt itself knows: times,
 	// upstream, model, protocol, tokens, status and outcome.
 	Ended func(holdfast.Attempt)
+	// Header stands in each request beside what the protocol needs.
+	Header http.Header
 }
 
 // Client calls the models of one upstream. It is safe for concurrent use.

@@ -60,12 +60,8 @@ func (m *models) client(name string, purpose holdfast.Purpose) (*provider.Client
 	}
 	u := *found
 	variable := m.catalogue.KeyName(found)
-	if ref := m.refs[slices.Index(m.upstreams, found)]; ref != "" {
-		if u.Key, err = ref.Read(); err != nil {
-			return nil, nil, holdfast.Errorf(holdfast.ErrConfig, "upstream %s: %w", u.Name, err)
-		}
-	} else if variable != "" {
-		u.Key = m.app.environ.Get(variable)
+	if u.Key, err = credential(m.refs[slices.Index(m.upstreams, found)], variable, m.app.environ); err != nil {
+		return nil, nil, holdfast.Errorf(holdfast.ErrConfig, "upstream %s: %w", u.Name, err)
 	}
 	cfg := provider.Config{KeyName: variable, Admit: m.admit}
 	if m.retrying != nil {

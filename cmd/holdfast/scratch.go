@@ -48,7 +48,7 @@ type scratchProxy struct {
 	cfg     config.Config
 	now     func() time.Time
 	without survival.Ablation
-	store   engine.Store
+	store   *store.Memory
 
 	base  string
 	link  *mortalStore
@@ -67,7 +67,7 @@ func (p *scratchProxy) Next(ctx context.Context) (survival.Proxy, error) {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
-	stack, err := newStack(n.cfg, n.link, nil, access{}, log, n.now, engine.Ablation{
+	stack, err := newStack(n.cfg, stackStores{sessions: n.link, extractor: n.store}, nil, access{}, log, n.now, engine.Ablation{
 		Grounding:    p.without == survival.NoGrounding,
 		Supersession: p.without == survival.NoSupersession,
 		Barrier:      p.without == survival.NoBarrier,

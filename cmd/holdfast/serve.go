@@ -68,7 +68,7 @@ func (a *app) runServe(ctx context.Context, address string) (err error) {
 		return err
 	}
 	defer ring.Stop()
-	s, err := newStack(cfg.Config, st, st, access{ring, remote}, log, a.now, engine.Ablation{})
+	s, err := newStack(cfg.Config, stackStores{st, st, st}, a.environ, access{ring, remote}, log, a.now, engine.Ablation{})
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,14 @@ import (
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/keyring"
+	"github.com/holdfast-dev/holdfast/ledger"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
 // policed is a whole server with a configuration, over HTTP on both sides.
 type policed struct {
 	t     *testing.T
-	st    *store.Memory
+	st    policedStore
 	up    *httptest.Server
 	stack *stack
 	ring  *keyring.Ring
@@ -36,19 +37,42 @@ type policed struct {
 	log   syncLog
 	keys  map[string]string // by principal/label
 
-	mu   sync.Mutex
-	last string // body that the upstream got last
+	mu     sync.Mutex
+	last   string                        // body that the upstream got last
+	answer func(*http.Request) io.Reader // in place of what all answers say; nil: never
+}
+
+type policedStore interface {
+	engine.Store
+	ledger.Store
+	extractorStore
+	store.Keys
+	store.Attempts
 }
 
 func newPoliced(t *testing.T, text string, keys ...string) *policed {
 	t.Helper()
-	p := &policed{t: t, st: store.NewMemory(), keys: map[string]string{}}
+	return newPolicedOn(t, store.NewMemory(), text, keys...)
+}
+
+func newPolicedOn(t *testing.T, st policedStore, text string, keys ...string) *policed {
+	t.Helper()
+	p := &policed{t: t, st: st, keys: map[string]string{}}
 	p.up = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		p.mu.Lock()
+		answer := p.answer
+		p.mu.Unlock()
+		if answer != nil {
+			if special := answer(r); special != nil {
+				_, _ = io.Copy(w, special)
+				return
+			}
+		}
 		body, _ := io.ReadAll(r.Body)
 		p.mu.Lock()
 		p.last = string(body)
 		p.mu.Unlock()
-		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answered)
 	}))
 	t.Cleanup(p.up.Close)
@@ -75,6 +99,8 @@ const answered = `{"id":"msg_3","type":"message","role":"assistant","content":[{
 
 func (p *policed) start(text string) {
 	p.t.Helper()
+	p.front = httptest.NewUnstartedServer(nil)
+	text = strings.ReplaceAll(text, "{front}", "http://"+p.front.Listener.Addr().String())
 	merged, err := config.Merge(config.FileLayer("policies.toml", fmt.Appendf(nil,
 		"%s\n[[upstream]]\nname = \"claude\"\nprotocol = \"anthropic\"\nbase_url = %q\n", text, p.up.URL)))
 	if err != nil {
@@ -84,10 +110,11 @@ func (p *policed) start(text string) {
 	if p.ring, err = keyring.NewRing(context.Background(), p.st, keyring.Config{Open: true}, log, time.Now); err != nil {
 		p.t.Fatal(err)
 	}
-	if p.stack, err = newStack(merged.Config, p.st, nil, access{auth: p.ring}, log, time.Now, engine.Ablation{}); err != nil {
+	if p.stack, err = newStack(merged.Config, stackStores{p.st, p.st, p.st}, nil, access{auth: p.ring}, log, time.Now, engine.Ablation{}); err != nil {
 		p.t.Fatal(err)
 	}
-	p.front = httptest.NewServer(p.stack.handler)
+	p.front.Config.Handler = p.stack.handler
+	p.front.Start()
 }
 
 func (p *policed) stop() {

@@ -34,22 +34,35 @@ type access struct {
 	remote bool
 }
 
-// newStack puts the rooms together. The stores stay the caller's to close; without
-// books no calls are recorded. What is taken away is for measurements.
-func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
+// stackStores are what a stack is built over; they stay the caller's to close.
+type stackStores struct {
+	sessions  engine.Store
+	extractor extractorStore // nil where no session is read by the extractor
+	books     ledger.Store   // nil: no calls are recorded
+}
+
+// newStack puts the rooms together. What is taken away is for measurements.
+func newStack(cfg config.Config, st stackStores, environ config.Environ, may access, log *slog.Logger, now func() time.Time, without engine.Ablation) (*stack, error) {
 	ups, err := upstreams(cfg.Upstreams)
 	if err != nil {
 		return nil, err
 	}
 	s := &stack{transport: upstream.NewTransport()}
 	reg := prometheus.NewRegistry()
-	var coordinator proxy.Coordinator
+	parts := proxy.Parts{Upstreams: ups, Transport: s.transport, Authenticator: may.auth}
+	var budgets *ledger.Budgets
+	if st.books != nil {
+		if s.ledger, budgets, err = newRecorder(cfg, st.books, log, reg, now); err != nil {
+			return nil, err
+		}
+		parts.Ledger, parts.Admission = s.ledger, budgets
+	}
 	if cfg.ContinuityRuns() {
 		secrets, err := redact.New(nil)
 		if err != nil {
-			return nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
+			return nil, errors.Join(holdfast.Errorf(holdfast.ErrInternal, "%w", err), s.close())
 		}
-		s.engine = engine.New(st, engine.Config{
+		ec := engine.Config{
 			Policy: func(c holdfast.Caller, agent string) engine.Settings { return settings(cfg.ForSession(c, agent)) },
 			Redact: func(text string) (string, int) {
 				clean, found := secrets.Text(text)
@@ -58,22 +71,22 @@ func newStack(cfg config.Config, st engine.Store, books ledger.Store, may access
 			TTL:         cfg.Continuity.TTL,
 			Transcripts: cfg.Transcripts.Enabled, TranscriptTTL: cfg.Transcripts.TTL,
 			Without: without,
-		}, log, engine.NewMetrics(reg), now)
-		coordinator = s.engine
-	}
-	var led proxy.Ledger
-	var admission proxy.Admission
-	if books != nil {
-		var budgets *ledger.Budgets
-		if s.ledger, budgets, err = newRecorder(cfg, books, log, reg, now); err != nil {
-			return nil, errors.Join(err, s.close())
 		}
-		led, admission = s.ledger, budgets
+		if cfg.ExtractorRuns() {
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+			calls, err := newExtractorCalls(ctx, cfg, st.extractor, environ, s.transport, now)
+			cancel()
+			if err != nil {
+				return nil, errors.Join(err, s.close())
+			}
+			calls.budgets, calls.ledger = budgets, s.ledger
+			ec.Extractor = calls.extractor(cfg.Continuity.Extractor, st.extractor)
+			parts.Extraction = func(mark string) bool { return calls.mark.Knows(mark, now()) }
+		}
+		s.engine = engine.New(st.sessions, ec, log, engine.NewMetrics(reg), now)
+		parts.Engine = s.engine
 	}
-	limits := proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}
-	s.handler = proxy.New(limits, proxy.Parts{
-		Upstreams: ups, Transport: s.transport, Authenticator: may.auth, Admission: admission, Engine: coordinator, Ledger: led,
-	}, log, reg)
+	s.handler = proxy.New(proxy.Config{MaxBody: cfg.Limits.Body, MaxInFlight: cfg.Limits.InFlight, Remote: may.remote}, parts, log, reg)
 	return s, nil
 }
 
@@ -85,6 +98,7 @@ func settings(f config.InForce) engine.Settings {
 		MaxCapsuleTokens: f.MaxCapsuleTokens,
 		UserWordsTokens:  f.UserWordsTokens,
 		CopyOnFork:       f.Fork == config.ForkCopy,
+		Extract:          f.Extractor.Enabled,
 	}
 	for _, t := range f.Terms {
 		set.Terms = append(set.Terms, engine.Term(t))
@@ -98,13 +112,13 @@ func (s *stack) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	var unkept, unwritten error
-	if s.ledger != nil {
-		unkept = s.ledger.Stop(ctx)
-	}
-	if s.engine != nil {
+	if s.engine != nil { // first: calls of the extractor that it ends are recorded
 		if err := s.engine.Close(ctx); err != nil {
 			unwritten = holdfast.Errorf(holdfast.ErrUnavailable, "not all of the latest plan changes could be written: %w", err)
 		}
+	}
+	if s.ledger != nil {
+		unkept = s.ledger.Stop(ctx)
 	}
 	return errors.Join(unwritten, unkept)
 }

@@ -101,7 +101,7 @@ func play(t *testing.T, st *sqlite.Store, s eval.Scenario) {
 	cfg := config.Default()
 	cfg.Transcripts.Enabled = true
 	cfg.Upstreams = []config.Upstream{{Name: "up", Protocol: s.Protocol, BaseURL: target}}
-	stack, err := newStack(cfg, st, st, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
+	stack, err := newStack(cfg, stackStores{st, st, st}, nil, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func recordedRun(t *testing.T, s eval.Scenario, transcripts bool) (st *store.Mem
 		cfg.Upstreams = append(cfg.Upstreams, config.Upstream{Name: string(p), Protocol: p, BaseURL: base})
 	}
 	st = store.NewMemory()
-	stack, err := newStack(cfg, st, st, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
+	stack, err := newStack(cfg, stackStores{st, st, st}, nil, access{}, slog.New(slog.DiscardHandler), time.Now, engine.Ablation{})
 	if err != nil {
 		t.Fatal(err)
 	}

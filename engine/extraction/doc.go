@@ -1,20 +1,17 @@
-// Package extraction makes the calls of semantic extraction: a fixed pool of workers
-// over a bounded queue. What is worth a call, what it is sent and what of its answer
-// is believed is that of package continuity/extract; whose branch it is, and what
-// becomes of the result, is the coordinator's.
+// Package extraction does the jobs of semantic extraction: a fixed pool of workers
+// over a bounded queue, and the mark by which a server knows its own calls again.
+// What a job reads and what becomes of it is the coordinator's.
 //
 // Nothing is stored but a claim: a branch and the message up to which a job reads,
 // for as long as the job may take, so that neither a retry nor another process on
-// the same store makes the call twice. Input and answer are never stored or logged;
-// what is logged and counted is outcomes and numbers.
+// the same store does it twice.
 //
 // # Laws
 //
 //   - Put never waits. A full queue skips the job, which is counted.
 //   - A job ends once, by success or not, within its time; Stop ends all of them.
-//   - A job whose session is gone makes no call, and merges nothing.
-//   - Whatever a call brings, an error, prose or a panic, no state changes by it:
-//     only what was parsed and grounded is merged, and only what is preserved.
+//   - A job that nobody wants any more does nothing.
+//   - A job that panics has failed, and the workers go on.
 //   - A claim is released when its job ends, so that a batch that failed can be tried
 //     again.
 package extraction
@@ -24,24 +21,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/continuity"
-	"github.com/holdfast-dev/holdfast/continuity/extract"
 )
-
-// Call is one call of the extractor's model.
-type Call struct {
-	Prompt extract.Prompt
-	Schema []byte // of the answer; strict, where the provider takes one
-	// For says for whom the call is made, as its record tells: caller, session,
-	// branch, boundary, job, trace and agent.
-	For holdfast.Attempt
-}
-
-// Model makes calls on the route of the extractor. It offers no tools, and is safe
-// for concurrent use.
-type Model interface {
-	Extract(ctx context.Context, c Call) (extract.Answer, holdfast.Tokens, error)
-}
 
 // Claims keep two processes from one job; see store.Claims.
 type Claims interface {
@@ -51,16 +31,16 @@ type Claims interface {
 
 // Job is one batch of one branch.
 type Job struct {
-	For   holdfast.Attempt
-	Batch extract.Batch
-	Keep  continuity.Preserve
+	For holdfast.Attempt // for whom it is done: its Branch is claimed, ids are logged
+	// Mark names the batch among those of its branch.
+	Mark string
 	// Wanted reports whether the job's result still has a use. It is asked right
-	// before the call.
+	// before Read.
 	Wanted func() bool
-	// Merge takes what was extracted and tells what became of it. It is called at
-	// most once.
-	Merge func(continuity.Delta) continuity.Outcome
-	// Ended is called once, behind Merge.
+	// Read does the work within the time of ctx, and tells what became of it: one of
+	// those from OK on.
+	Read func(ctx context.Context) Outcome
+	// Ended is called once, behind Read.
 	Ended func(Outcome)
 }
 
@@ -86,12 +66,8 @@ type Config struct {
 	Timeout time.Duration // of one call
 }
 
-// Metrics counts. Its functions are called by many goroutines; nothing of a session
-// is told to them.
+// Metrics counts. Its functions are called by many goroutines.
 type Metrics struct {
-	Job     func(Outcome)
-	Depth   func(waiting int)
-	Seconds func(float64)
-	Tokens  func(holdfast.Tokens)
-	Dropped func(reason extract.Reason, n int) // items, or a whole answer
+	Job   func(Outcome)
+	Depth func(waiting int)
 }

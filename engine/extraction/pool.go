@@ -2,8 +2,6 @@ package extraction
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,19 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/continuity"
-	"github.com/holdfast-dev/holdfast/continuity/extract"
 )
 
-// Pool makes calls. Safe for concurrent use.
+// Pool does jobs. Safe for concurrent use.
 type Pool struct {
-	model   Model
 	claims  Claims
 	cfg     Config
 	metrics Metrics
 	log     *slog.Logger
 	now     func() time.Time
-	schema  []byte
 	holder  string // this process
 
 	queue chan Job
@@ -37,10 +31,10 @@ type Pool struct {
 }
 
 // New starts the workers. Stop must be called to end them.
-func New(m Model, c Claims, cfg Config, metrics Metrics, log *slog.Logger, now func() time.Time) *Pool {
+func New(c Claims, cfg Config, metrics Metrics, log *slog.Logger, now func() time.Time) *Pool {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Pool{
-		model: m, claims: c, cfg: cfg, metrics: metrics, log: log, now: now, schema: extract.Schema(),
+		claims: c, cfg: cfg, metrics: metrics, log: log, now: now,
 		holder: uuid.NewString(), queue: make(chan Job, cfg.Pending), ctx: ctx, stop: stop,
 	}
 	for range cfg.Workers {
@@ -115,64 +109,19 @@ func (p *Pool) run(j Job) (outcome Outcome) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.Timeout)
 	defer cancel()
 	now := p.now()
-	claimed, err := p.claims.Claim(ctx, j.For.Branch, j.Batch.Watermark, p.holder, now, now.Add(p.cfg.Timeout+time.Second))
+	claimed, err := p.claims.Claim(ctx, j.For.Branch, j.Mark, p.holder, now, now.Add(p.cfg.Timeout+time.Second))
 	if err != nil {
-		return p.failed(j, "claim", err)
+		p.log.Warn("extraction failed", "where", "claim", "code", holdfast.CodeOf(err), "session", j.For.Session, "branch", j.For.Branch, "job", j.For.Job)
+		return Failed
 	}
 	if !claimed {
 		return Skipped
 	}
 	// The claim is given back even when the job was stopped.
-	defer p.claims.Unclaim(context.WithoutCancel(ctx), j.For.Branch, j.Batch.Watermark, p.holder) //nolint:errcheck // it ends by itself
+	defer p.claims.Unclaim(context.WithoutCancel(ctx), j.For.Branch, j.Mark, p.holder) //nolint:errcheck // it ends by itself
 	p.metrics.Job(Started)
-	answer, tokens, err := p.model.Extract(ctx, Call{Prompt: j.Batch.Prompt(delimiter()), Schema: p.schema, For: j.For})
-	p.metrics.Seconds(p.now().Sub(now).Seconds())
-	p.metrics.Tokens(tokens)
-	switch {
-	case err != nil && p.ctx.Err() != nil:
-		return Dropped
-	case err != nil:
-		return p.failed(j, "call", err)
-	}
-	found, dropped, reason := extract.Parse(answer, j.Batch.Base.Revision)
-	p.count(dropped)
-	if reason != "" {
-		p.metrics.Dropped(reason, 1)
-		return p.failed(j, "answer", errors.New(string(reason)))
-	}
-	delta, doubted := extract.Ground(j.Batch, found)
-	p.count(doubted)
-	if !j.Wanted() {
+	if outcome = j.Read(ctx); outcome == Failed && p.ctx.Err() != nil {
 		return Dropped
 	}
-	switch j.Merge(j.Keep.Of(delta)) {
-	case continuity.Merged:
-		return OK
-	case continuity.Stale:
-		return Stale
-	}
-	return Dropped
+	return outcome
 }
-
-func (p *Pool) count(counts extract.Counts) {
-	for reason, n := range counts {
-		p.metrics.Dropped(reason, n)
-	}
-}
-
-// failed tells of a job that failed, without anything that its session or its
-// provider said.
-func (p *Pool) failed(j Job, where string, err error) Outcome {
-	code := string(holdfast.CodeOf(err))
-	if where == "answer" {
-		code = err.Error() // one of the reasons of extract
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		code = "timeout"
-	}
-	p.log.Warn("extraction failed", "where", where, "code", code, "session", j.For.Session, "branch", j.For.Branch, "job", j.For.Job)
-	return Failed
-}
-
-// delimiter is a word that no text of a session knows.
-func delimiter() string { return "=" + rand.Text() }

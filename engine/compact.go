@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/store"
+)
+
+// beginBoundary prepares what a compaction of a history of size bytes carries.
+func (e *Engine) beginBoundary(a *Attempt, size int) {
+	a.Boundary = true
+	b := a.b
+	row := store.Boundary{ID: holdfast.BoundaryID(newID()), Branch: b.row.ID, Epoch: b.current().row.N}
+	if b.pending != nil && b.pending.row.Epoch == row.Epoch {
+		row.ID = b.pending.row.ID // this compaction again
+	}
+	row.Row, row.Status, row.At = a.Verdict.Row, store.BoundaryStarted, e.now()
+	if !continuity.Empty(b.effective) {
+		row.Revision = b.effective.Revision
+	}
+	if a.Verdict.Summary == holdfast.PlainSummary {
+		if block, ok := e.render(a.set, b.effective, row.Row, size); ok {
+			a.Block, row.Block = block.Text, block.Digest
+			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
+		}
+	}
+	a.bound = row
+	if b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
+		b.pending = &boundary{row: row}
+	}
+	e.record(a.s, b, false, row)
+	e.event(a, "started")
+}
+
+// render writes the block for the agent of a row of the table. Where the agent
+// weighs the summary against a history of size bytes, the block is at most a
+// quarter of that; one that does not fit is left to the sticky delivery.
+func (e *Engine) render(set *Settings, c holdfast.Capsule, row string, size int) (holdfast.Block, bool) {
+	budget := continuity.Budget{Tokens: set.MaxCapsuleTokens, Words: set.UserWordsTokens}
+	if agents.KeepsUserMessages(row) {
+		budget.Words = 0
+	}
+	weighed := size > 0 && agents.Weighed(row)
+	if weighed {
+		budget.Tokens = min(budget.Tokens, size/16)
+	}
+	block, ok := continuity.Render(c, set.Preserve, budget, continuity.EstimateTokens)
+	if weighed && continuity.EstimateTokens(block.Text) > budget.Tokens {
+		return holdfast.Block{}, false
+	}
+	return block, ok
+}
+
+// event logs a compaction's phase, without any text of the conversation.
+func (e *Engine) event(a *Attempt, phase string) {
+	e.log.Info("compaction", "phase", phase, "row", a.Verdict.Row, "agent", a.Verdict.Agent, "boundary", a.bound.ID,
+		"session", a.s.row.ID, "branch", a.b.row.ID, "epoch", a.bound.Epoch, "revision", a.bound.Revision)
+}
+
+// Commit makes a boundary durable, at most CommitTimeout long; the caller holds
+// the terminal event until it returns. summary is the digest of the text that
+// the client gets, delivered whether the block is in it.
+func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered bool) {
+	e, start := a.e, time.Now()
+	a.s.mu.Lock()
+	if a.settled {
+		a.s.mu.Unlock()
+		return
+	}
+	a.settled = true
+	again := a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status == store.BoundaryCommitted
+	a.bound.Status, a.bound.Summary, a.bound.At = store.BoundaryCommitted, summary, e.now()
+	if !delivered {
+		a.bound.Block = ""
+	}
+	if a.b.current().row.N == a.bound.Epoch {
+		a.b.pending = &boundary{row: a.bound, model: a.model}
+	}
+	e.content.summarised(a.s.key, summary, a.bound.Block)
+	wait := e.record(a.s, a.b, true, a.bound)
+	a.s.mu.Unlock()
+	if !e.cfg.Without.Barrier {
+		e.await(ctx, wait)
+	}
+	e.metrics.commitHold.Observe(time.Since(start).Seconds())
+	if !again {
+		e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "committed").Inc()
+	}
+	switch {
+	case delivered:
+		e.metrics.delivery.WithLabelValues("summary").Inc()
+	case a.bound.Revision == 0:
+		e.metrics.delivery.WithLabelValues("skipped").Inc()
+	}
+	e.event(a, "committed")
+}
