@@ -26,6 +26,8 @@ type Memory struct {
 	boundaries map[holdfast.BoundaryID]holdfast.BranchID
 	removed    map[holdfast.SessionID]bool
 	removals   []Removal
+	edits      []Edit
+	lastEdit   int64
 
 	streams    map[holdfast.ConversationID]*memoryStream
 	recordings map[recordingKey]holdfast.ConversationID
@@ -158,6 +160,21 @@ func (m *Memory) checkRows(b Batch) error {
 		}
 		given[key] = r
 	}
+	for _, r := range b.Revisions {
+		before, known := given[revisionKey{r.Branch, r.N - 1}]
+		stored := m.branch(id, r.Branch)
+		if stored != nil {
+			if _, again := stored.revisions[r.N]; again {
+				continue
+			}
+			if !known {
+				before, known = stored.revisions[r.N-1]
+			}
+		}
+		if known && r.After != "" && r.After != before.Digest {
+			return refuse.Missed(r.Branch, r.N)
+		}
+	}
 
 	moved := map[holdfast.BoundaryID]holdfast.BranchID{}
 	for _, r := range b.Boundaries {
@@ -191,7 +208,8 @@ func (b Batch) touched() map[holdfast.BranchID]bool {
 	return set
 }
 
-// sameContent leaves the time out: a retry may carry another.
+// sameContent leaves the time out: a retry may carry another, and who made it is not
+// known to all that write it again.
 func sameContent(a, b Revision) bool {
 	return a.Epoch == b.Epoch && a.Seq == b.Seq && a.Digest == b.Digest && bytes.Equal(a.Capsule, b.Capsule)
 }
@@ -229,7 +247,10 @@ func (m *Memory) write(b Batch) {
 		if _, known := s.branches[r.Branch].revisions[r.N]; known {
 			continue
 		}
-		r.At, r.Capsule = stored(r.At), bytes.Clone(r.Capsule)
+		if r.Edit {
+			m.edited(s, r)
+		}
+		r.At, r.Capsule, r.After = stored(r.At), bytes.Clone(r.Capsule), ""
 		s.branches[r.Branch].revisions[r.N] = r
 	}
 	for _, r := range b.Boundaries {
@@ -452,6 +473,7 @@ func (m *Memory) remove(s *memorySession) {
 	}
 	delete(m.keys, sessionKey{s.Principal, s.Agent, s.Key})
 	delete(m.sessions, s.ID)
+	m.forgetEdits(s)
 	m.removed[s.ID] = true
 	m.removals = append(m.removals, Removal{Seq: int64(len(m.removals) + 1), Session: s.ID})
 }

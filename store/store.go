@@ -14,7 +14,8 @@
 //   - Applying the newest batch of a branch again changes nothing (a lost
 //     acknowledgement is safe).
 //   - A revision is written once: another content under the same number is
-//     refused with a conflict, and nothing of that batch is written.
+//     refused with a conflict, and nothing of that batch is written. So is one that
+//     was made on another revision before it than the stored one.
 //   - A batch for a session that was removed is refused with not_found.
 //   - With a session go the conversations that record its branches. Forks of
 //     these stay.
@@ -79,7 +80,9 @@ type Epoch struct {
 	Branch   holdfast.BranchID
 	N        int
 	Evidence holdfast.Digest // of the summary that opens it; zero in epoch 0
-	Revision int             // of the capsule when it opened
+	// Revision is that of the capsule when it opened, or when Block was written anew
+	// after an edit.
+	Revision int
 	// Block is the text that a sticky delivery repeats, byte for byte; empty
 	// when the summary itself carries it or there is nothing to carry.
 	Block    string
@@ -107,6 +110,11 @@ type Revision struct {
 	// Seq is the number of anchors of the epoch that had been read.
 	Seq    int
 	Digest string
+	// After is the digest of the revision before, on which it was made; "": that is
+	// not checked. It comes back empty.
+	After string
+	// Edit tells that the person made it, and not what passed in the session.
+	Edit bool
 	// Capsule is its JSON form (holdfast.Capsule), with its own schema version.
 	Capsule []byte
 	At      time.Time
@@ -177,6 +185,14 @@ type Removal struct {
 	Session holdfast.SessionID
 }
 
+// Edit names a revision that a person made. Seq grows with every edit.
+type Edit struct {
+	Seq      int64
+	Session  holdfast.SessionID
+	Branch   holdfast.BranchID
+	Revision int
+}
+
 // SessionInfo is a session as a list shows it.
 type SessionInfo struct {
 	Session
@@ -217,10 +233,13 @@ type Keeper interface {
 	Remove(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) error
 }
 
-// Sweeper keeps a running server in step with removals.
+// Sweeper keeps a running server in step with removals and edits.
 type Sweeper interface {
 	// Removals lists removals behind a sequence number, oldest first.
 	Removals(ctx context.Context, after int64) ([]Removal, error)
+	// Edits lists the edits of sessions that exist behind a sequence number, oldest
+	// first.
+	Edits(ctx context.Context, after int64) ([]Edit, error)
 	// Expire removes sessions that were last used before t, as Remove does, and
 	// returns how many. It may forget removals that are older than 30 days.
 	Expire(ctx context.Context, t time.Time) (int, error)

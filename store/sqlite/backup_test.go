@@ -64,7 +64,7 @@ func TestABackupHasAllThatWasAcknowledgedBeforeItBegan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, b, Backup{Path: to, Bytes: info.Size(), Schema: 6})
+	expect(t, b, Backup{Path: to, Bytes: info.Size(), Schema: 7})
 	expect(t, info.Mode().Perm(), 0o600)
 	expectFiles(t, filepath.Dir(to), "backup.db")
 

@@ -71,6 +71,7 @@ func everything(t testing.TB, s *Store) {
 	t.Helper()
 	b := step(1)
 	b.Revisions[0].Digest, b.Revisions[0].Capsule = "of one", []byte(`{"digest":"of one","text":"one"}`)
+	b.Revisions[0].Edit = true
 	b.Epochs = []store.Epoch{{Branch: "b1", N: 1, OpenedAt: at(1)}}
 	b.Boundaries = []store.Boundary{{ID: "x", Branch: "b1", Status: store.BoundaryCommitted, At: at(1)}}
 	gone := store.Batch{Session: store.Session{ID: "s2", Principal: holdfast.Local, Key: "k2", CreatedAt: at(0)}}
@@ -122,6 +123,7 @@ var rows = []store.TableCount{
 	{Table: "branches", Rows: 1},
 	{Table: "claims", Rows: 1},
 	{Table: "conversations", Rows: 2},
+	{Table: "edits", Rows: 1},
 	{Table: "epochs", Rows: 1},
 	{Table: "events", Rows: 7},
 	{Table: "keys", Rows: 1},
@@ -156,7 +158,7 @@ func TestACheckFindsNothingInAHealthyDatabaseAndChangesNothing(t *testing.T) {
 	}
 	for _, full := range []bool{false, true} {
 		expect(t, checked(t, path, full), store.Report{
-			Path: path, Bytes: info.Size(), Schema: 6, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
+			Path: path, Bytes: info.Size(), Schema: 7, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
 		})
 	}
 	expect(t, state(), before)
@@ -186,7 +188,7 @@ func TestACheckGoesOnBesideARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report.Findings, nil)
-	expect(t, steps, map[string]int64{"pages": 1, "tables": 16, "revisions": 1, "events": 7})
+	expect(t, steps, map[string]int64{"pages": 1, "tables": 17, "revisions": 1, "events": 7})
 	if next != 4+7 {
 		t.Errorf("%d appends", next-4)
 	}
@@ -508,7 +510,7 @@ func TestAReaderRefusesWhatAStoreRefuses(t *testing.T) {
 		code    holdfast.Code
 		message string
 	}{
-		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 6) and was left as it is: " +
+		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 7) and was left as it is: " +
 			"upgrade Holdfast, or choose another directory with --data DIR"},
 		{text, holdfast.ErrUnavailable, text + " is not a database of Holdfast and was left as it is; move it away, or choose another directory with --data DIR"},
 		{missing, holdfast.ErrNotFound, "there is no database " + missing + ": the first session or conversation begins it; name another directory with --data DIR"},

@@ -33,7 +33,7 @@ type Store interface {
 // Run checks a store. Open returns a new, empty one for each test and closes
 // it at its end.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	groups := []map[string]func(*testing.T, Store){writing, refusing, reading, keeping, conversing, streaming, holding, keying, counting, claiming, auditing}
+	groups := []map[string]func(*testing.T, Store){writing, refusing, reading, keeping, conversing, streaming, holding, keying, counting, claiming, auditing, editing}
 	for _, tests := range groups {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) { test(t, open(t)) })

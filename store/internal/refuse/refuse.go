@@ -45,6 +45,12 @@ func Rewritten(branch holdfast.BranchID, n int) error {
 		"revision %d of branch %s is already written with another content: load the session and go on from there", n, branch)
 }
 
+// Missed refuses a revision that was made without the one before it.
+func Missed(branch holdfast.BranchID, n int) error {
+	return holdfast.Errorf(holdfast.ErrConflict,
+		"revision %d of branch %s was made on another revision %d than the stored one: load the session and go on from there", n, branch, n-1)
+}
+
 // Overtaken refuses a branch in an epoch that it has left.
 func Overtaken(branch holdfast.BranchID, epoch int) error {
 	return holdfast.Errorf(holdfast.ErrConflict,

@@ -39,7 +39,9 @@ const (
 			strong = excluded.strong, revision = excluded.revision`
 	insertRevision = `INSERT INTO revisions (branch_id, n, epoch, seq, digest, capsule, written_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch_id, n) DO NOTHING`
+	insertEdit  = `INSERT INTO edits (branch_id, revision) VALUES (?, ?)`
 	getRevision = `SELECT epoch, seq, digest, capsule FROM revisions WHERE branch_id = ? AND n = ?`
+	getDigest   = `SELECT digest FROM revisions WHERE branch_id = ? AND n = ?`
 	putBoundary = `INSERT INTO boundaries (id, branch_id, epoch, agents_row, status, revision, summary, block, happened_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, agents_row = excluded.agents_row,
@@ -52,7 +54,7 @@ const (
 func applyQueries() []string {
 	return []string{
 		savepoint, undoBatch, closeBatch, getPrincipal, getRemoval, insertSession, touchSession, getBranch, putBranch,
-		putEpoch, cutAnchors, putAnchor, insertRevision, getRevision, putBoundary,
+		putEpoch, cutAnchors, putAnchor, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
 	}
 }
 
@@ -239,6 +241,7 @@ func flag(b bool) int {
 }
 
 func (t tx) revisions(owned ownership, rows []store.Revision) error {
+	var made []store.Revision // those that were not there
 	for _, r := range rows {
 		if err := owned.check(r.Branch); err != nil {
 			return err
@@ -248,6 +251,12 @@ func (t tx) revisions(owned ownership, rows []store.Revision) error {
 			return err
 		}
 		if n == 1 {
+			if r.Edit {
+				if _, err := t.exec(insertEdit, r.Branch, r.N); err != nil {
+					return err
+				}
+			}
+			made = append(made, r)
 			continue
 		}
 		var old store.Revision
@@ -257,6 +266,16 @@ func (t tx) revisions(owned ownership, rows []store.Revision) error {
 		// The time may differ: a retry need not carry the same.
 		if old.Epoch != r.Epoch || old.Seq != r.Seq || old.Digest != r.Digest || string(old.Capsule) != string(r.Capsule) {
 			return refuse.Rewritten(r.Branch, r.N)
+		}
+	}
+	for _, r := range made {
+		var before string
+		known, err := t.get(getDigest, []any{r.Branch, r.N - 1}, &before)
+		if err != nil {
+			return err
+		}
+		if known && r.After != "" && r.After != before {
+			return refuse.Missed(r.Branch, r.N)
 		}
 	}
 	return nil

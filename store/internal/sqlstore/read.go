@@ -21,7 +21,8 @@ const (
 		FROM epochs WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
 	listAnchors = `SELECT branch_id, epoch, seq, digest, strong, revision
 		FROM anchors WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, epoch, seq`
-	listRevisions = `SELECT branch_id, n, epoch, seq, digest, capsule, written_at
+	listRevisions = `SELECT branch_id, n, epoch, seq, digest, capsule, written_at,
+		EXISTS (SELECT 1 FROM edits e WHERE e.branch_id = revisions.branch_id AND e.revision = revisions.n)
 		FROM revisions WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
 	listBoundaries = `SELECT id, branch_id, epoch, agents_row, status, revision, summary, block, happened_at
 		FROM boundaries WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY happened_at, id`
@@ -41,6 +42,8 @@ const (
 			(SELECT b.id FROM branches b WHERE b.session_id = s.id ORDER BY b.created_at DESC, b.id DESC LIMIT 1)), 0)
 		FROM sessions s WHERE s.principal = ? ORDER BY s.used_at DESC, s.id DESC`
 	listRemovals = `SELECT seq, session_id FROM removals WHERE seq > ? ORDER BY seq`
+	listEdits    = `SELECT e.seq, b.session_id, e.branch_id, e.revision
+		FROM edits e JOIN branches b ON b.id = e.branch_id WHERE e.seq > ? ORDER BY e.seq`
 )
 
 // Session implements store.Reader.
@@ -116,7 +119,7 @@ func (t tx) loadBranches(id holdfast.SessionID) ([]store.BranchState, error) {
 	}
 	if err := t.each(listRevisions, args, func(rows *sql.Rows) error {
 		var r store.Revision
-		err := rows.Scan(&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Capsule, instant{&r.At})
+		err := rows.Scan(&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Capsule, instant{&r.At}, &r.Edit)
 		b := &list[at[r.Branch]]
 		b.Revisions = append(b.Revisions, r)
 		return err
@@ -172,4 +175,18 @@ func (s *Store) Removals(ctx context.Context, after int64) ([]store.Removal, err
 		})
 	})
 	return list, s.explain("list removals", err)
+}
+
+// Edits implements store.Sweeper.
+func (s *Store) Edits(ctx context.Context, after int64) ([]store.Edit, error) {
+	var list []store.Edit
+	err := s.read(ctx, func(t tx) error {
+		return t.each(listEdits, []any{after}, func(rows *sql.Rows) error {
+			var e store.Edit
+			err := rows.Scan(&e.Seq, &e.Session, &e.Branch, &e.Revision)
+			list = append(list, e)
+			return err
+		})
+	})
+	return list, s.explain("list edits", err)
 }
