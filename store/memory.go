@@ -84,6 +84,7 @@ func (m *Memory) Apply(ctx context.Context, batches []Batch) []error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	late := gaveUp(ctx)
+	refused := map[holdfast.SessionID]error{}
 	for i, b := range batches {
 		if late != nil {
 			errs[i] = late
@@ -91,10 +92,13 @@ func (m *Memory) Apply(ctx context.Context, batches []Batch) []error {
 		}
 		// A batch is checked whole before its first row is written: that makes
 		// it atomic without an undo.
-		if errs[i] = m.checkSession(b.Session); errs[i] == nil {
-			errs[i] = m.checkRows(b)
+		if errs[i] = refused[b.Session.ID]; errs[i] == nil {
+			errs[i] = m.checkSession(b.Session)
 		}
 		if errs[i] == nil {
+			errs[i] = m.checkRows(b)
+		}
+		if refused[b.Session.ID] = errs[i]; errs[i] == nil {
 			m.write(b)
 		}
 	}

@@ -16,6 +16,8 @@
 //   - A revision is written once: another content under the same number is
 //     refused with a conflict, and nothing of that batch is written. So is one that
 //     was made on another revision before it than the stored one.
+//   - Behind a batch that is refused, those of the same session in the same call
+//     are refused too: they were made on what was not written.
 //   - A batch for a session that was removed is refused with not_found.
 //   - With a session go the conversations that record its branches. Forks of
 //     these stay.
@@ -110,8 +112,8 @@ type Revision struct {
 	// Seq is the number of anchors of the epoch that had been read.
 	Seq    int
 	Digest string
-	// After is the digest of the revision before, on which it was made; "": that is
-	// not checked. It comes back empty.
+	// After is the digest of revision N-1, on which it was made; "", or where that one
+	// is not stored: that is not checked. It comes back empty.
 	After string
 	// Edit tells that the person made it, and not what passed in the session.
 	Edit bool

@@ -91,21 +91,37 @@ var editing = map[string]func(*testing.T, Store){
 	"a revision that was made on another one than the stored is refused": func(t *testing.T, s Store) {
 		a := session("a")
 		apply(t, s, store.Batch{Session: a, Branches: []store.Branch{branch(a, "a1", 1)}, Revisions: []store.Revision{revision("a1", 1, "x")}})
-		errs := s.Apply(t.Context(), []store.Batch{
+		var errs []error
+		for _, b := range []store.Batch{
 			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 2, "y", "mine")}},
 			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 3, "z", "y"), made("a1", 2, "y", "mine")}},
 			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 3, "z", "y"), made("a1", 2, "y", "x")}},
 			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 4, "v", "y")}},
 			// What is there already, and what stands behind a gap, is not checked.
-			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 3, "z", "elsewhere"), made("a1", 9, "w", "elsewhere")}},
-		})
+			{Session: known(a, at(2)), Revisions: []store.Revision{made("a1", 3, "z", "elsewhere"), made("a1", 7, "v", "elsewhere")}},
+		} {
+			errs = append(errs, s.Apply(t.Context(), []store.Batch{b})...)
+		}
 		expect(t, codes(errs), []holdfast.Code{holdfast.ErrConflict, holdfast.ErrConflict, "", holdfast.ErrConflict, ""})
 		state, err := s.Load(t.Context(), holdfast.Local, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		expect(t, state.Branches[0].Revisions, []store.Revision{
-			revision("a1", 1, "x"), revision("a1", 2, "y"), revision("a1", 3, "z"), revision("a1", 9, "w"),
+			revision("a1", 1, "x"), revision("a1", 2, "y"), revision("a1", 3, "z"), revision("a1", 7, "v"),
 		})
+	},
+
+	"behind a batch that is refused those of its session are refused too": func(t *testing.T, s Store) {
+		a, b := session("a"), session("b")
+		apply(t, s, store.Batch{Session: a, Branches: []store.Branch{branch(a, "a1", 1)}, Revisions: []store.Revision{revision("a1", 1, "x")}})
+		again := store.Batch{Session: known(a, at(3)), Anchors: anchors("a1", 0, 0, "y")}
+		errs := s.Apply(t.Context(), []store.Batch{
+			{Session: known(a, at(2)), Revisions: []store.Revision{revision("a1", 1, "other")}},
+			{Session: b},
+			again,
+		})
+		expect(t, codes(errs), []holdfast.Code{holdfast.ErrConflict, "", holdfast.ErrConflict})
+		apply(t, s, again)
 	},
 }

@@ -64,8 +64,12 @@ func (s *Store) Apply(ctx context.Context, batches []store.Batch) []error {
 	if len(batches) == 0 {
 		return errs
 	}
+	refused := map[holdfast.SessionID]error{}
 	err := s.write(ctx, func(t tx) error {
 		for i, b := range batches {
+			if errs[i] = refused[b.Session.ID]; errs[i] != nil {
+				continue
+			}
 			if _, err := t.exec(savepoint); err != nil {
 				return err
 			}
@@ -80,6 +84,7 @@ func (s *Store) Apply(ctx context.Context, batches []store.Batch) []error {
 			if holdfast.CodeOf(errs[i]) == holdfast.ErrUnavailable {
 				return err
 			}
+			refused[b.Session.ID] = errs[i]
 			for _, query := range []string{undoBatch, closeBatch} {
 				if _, err := t.exec(query); err != nil {
 					return err
