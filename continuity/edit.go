@@ -1,6 +1,10 @@
 package continuity
 
 import (
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -13,7 +17,7 @@ const (
 	EditSupersede EditOp = "supersede" // put another statement in the place of one
 	EditReject    EditOp = "reject"    // take a decision, constraint, Fact or proposal out of force
 	// EditResolve answers a question, allows an alternative again, accepts the
-	// proposal, ends the plan, and confirms what is provisional.
+	// proposal, ends the plan or a step of it, and confirms what is provisional.
 	EditResolve EditOp = "resolve"
 	EditChange  EditOp = "edit" // word a fact in another way
 	// EditRemove erases a fact with its words. What is read again later may come
@@ -34,10 +38,12 @@ const (
 	ListPlan         EditList = "plan" // Statement is its text; list items are its steps
 )
 
-// Ids that name the plan and the proposal in an edit.
+// Ids that name the plan and the proposal in an edit. A step of the plan is named by
+// its place: s1, s2, ...
 const (
 	PlanID     = "plan"
 	ProposalID = "proposal"
+	stepPrefix = "s" // s1 is the first step of the plan
 )
 
 // Edit is one change that the person makes. It stands on its own authority, by
@@ -45,7 +51,7 @@ const (
 type Edit struct {
 	Op   EditOp
 	List EditList // of EditAdd
-	ID   string   // of all others: that of a fact, PlanID or ProposalID
+	ID   string   // of all others: that of a fact or a step, PlanID or ProposalID
 	// Statement is the new text. EditChange keeps what is left empty.
 	Statement string
 	Subject   string // of a decision
@@ -89,6 +95,8 @@ func (e Edit) apply(c *holdfast.Capsule) error {
 		return e.onPlan(c)
 	case e.ID == ProposalID:
 		return e.onProposal(c)
+	case strings.HasPrefix(e.ID, stepPrefix):
+		return e.onStep(c)
 	}
 	x, ok := find(c, e.ID)
 	if !ok {
@@ -254,6 +262,35 @@ func (e Edit) onPlan(c *holdfast.Capsule) error {
 	default:
 		return holdfast.Errorf(holdfast.ErrUsage, "a plan takes reject, resolve and rm, not %q: add a plan to put another one in its place", e.Op)
 	}
+	return nil
+}
+
+// onStep changes a step of the plan, until the agent's next list takes its place.
+func (e Edit) onStep(c *holdfast.Capsule) error {
+	n, err := strconv.Atoi(strings.TrimPrefix(e.ID, stepPrefix))
+	if err != nil || c.Plan == nil || n < 1 || n > len(c.Plan.Steps) {
+		return holdfast.Errorf(holdfast.ErrNotFound, "the plan has no step %q: s1 is the first; `holdfast capsule show` lists them", e.ID)
+	}
+	p := c.Plan
+	p.Steps = slices.Clone(p.Steps)
+	step := &p.Steps[n-1]
+	switch e.Op {
+	case EditChange:
+		if text := Normal(e.Statement); text != "" {
+			step.Text = text
+		}
+	case EditResolve:
+		step.Status = holdfast.StepCompleted
+	case EditReject:
+		name := step.Text
+		p.Steps = slices.Delete(p.Steps, n-1, n)
+		remove(p, name)
+	case EditRemove:
+		p.Steps = slices.Delete(p.Steps, n-1, n)
+	default:
+		return holdfast.Errorf(holdfast.ErrUsage, "a step takes edit, resolve, reject and rm, not %q", e.Op)
+	}
+	settle(p)
 	return nil
 }
 

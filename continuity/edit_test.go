@@ -144,3 +144,54 @@ func TestEditsThatAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestStepsOfThePlanAreEditedByTheirPlace(t *testing.T) {
+	start, err := continuity.Apply(holdfast.Capsule{}, continuity.Edit{Op: continuity.EditAdd, List: continuity.ListPlan, Statement: "1. a\n2. b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := func(c holdfast.Capsule) string {
+		var out []string
+		for _, s := range c.Plan.Steps {
+			out = append(out, string(s.Status)+":"+s.Text)
+		}
+		return string(c.Plan.Status) + " " + strings.Join(out, " ") + " removed " + strings.Join(c.Plan.Removed, ",")
+	}
+	const before = "accepted pending:a pending:b removed "
+	for _, tt := range []struct {
+		name string
+		edit continuity.Edit
+		want string
+		code holdfast.Code
+	}{
+		{"another wording", continuity.Edit{Op: continuity.EditChange, ID: "s2", Statement: " b  and its test\n"}, "accepted pending:a pending:b and its test removed ", ""},
+		{"no words change nothing", continuity.Edit{Op: continuity.EditChange, ID: "s2", Reason: "x"}, before, ""},
+		{"a step that is done", continuity.Edit{Op: continuity.EditResolve, ID: "s1"}, "accepted completed:a pending:b removed ", ""},
+		{"a step that the person took out is kept by name", continuity.Edit{Op: continuity.EditReject, ID: "s1"}, "accepted pending:b removed a", ""},
+		{"a step that is erased", continuity.Edit{Op: continuity.EditRemove, ID: "s2"}, "accepted pending:a removed ", ""},
+		{"behind the last one", continuity.Edit{Op: continuity.EditRemove, ID: "s3"}, before, holdfast.ErrNotFound},
+		{"before the first one", continuity.Edit{Op: continuity.EditRemove, ID: "s0"}, before, holdfast.ErrNotFound},
+		{"no number", continuity.Edit{Op: continuity.EditRemove, ID: "step"}, before, holdfast.ErrNotFound},
+		{"an operation that steps do not take", continuity.Edit{Op: continuity.EditSupersede, ID: "s1", Statement: "x"}, before, holdfast.ErrUsage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := continuity.Apply(start, tt.edit)
+			if tt.code == "" && err != nil || tt.code != "" && holdfast.CodeOf(err) != tt.code {
+				t.Fatalf("error %v", err)
+			}
+			if steps(got) != tt.want {
+				t.Errorf("got %s, want %s", steps(got), tt.want)
+			}
+			if steps(start) != before {
+				t.Error("the capsule before was changed")
+			}
+		})
+	}
+	done, err := continuity.Apply(start, continuity.Edit{Op: continuity.EditResolve, ID: "s1"})
+	if err == nil {
+		done, err = continuity.Apply(done, continuity.Edit{Op: continuity.EditRemove, ID: "s2"})
+	}
+	if err != nil || done.Plan.Status != holdfast.PlanCompleted {
+		t.Errorf("all steps are done: %v, %v", done.Plan, err)
+	}
+}
