@@ -192,6 +192,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 		e.audit.note(s.key, in.Label, set, s.row.ID)
 	}
 	if a.Verdict.Kind == holdfast.Turn {
+		e.renew(ctx, a, h)
 		a.stick(h)
 	}
 	if l.how != "turn" && l.how != "retry" {
@@ -374,7 +375,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 			c = b.effective
 		}
 		if block, ok := e.render(a.set, c, h.row, 0); ok {
-			ep.row.Block, ep.rewritten = block.Text, true // others may have recorded the epoch at the barrier
+			ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, c.Revision, true // others may have recorded the epoch at the barrier
 		}
 	}
 	wait := e.record(a.s, b, ep.row.Block != "")

@@ -162,7 +162,7 @@ func (e *Engine) identify(ctx context.Context, k sessionKey, keep bool) (holdfas
 	s.usedAt = e.now()
 	if keep {
 		s.row.UsedAt = s.usedAt
-		e.rec.put(store.Batch{Session: s.row}, false, func(err error) { e.wrote(s, err) })
+		e.rec.put(store.Batch{Session: s.row}, false, &s.void, func(err error) { e.wrote(s, err) })
 	}
 	return s.row.ID, nil
 }

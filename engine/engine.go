@@ -22,7 +22,10 @@
 //     on top, and is withdrawn when the next history does not carry it.
 //   - One boundary is one compaction: repeats of its request are the same.
 //   - The block of a sticky delivery is written when its epoch opens and is the
-//     same bytes until the epoch ends.
+//     same bytes until the epoch ends, or the person edits the capsule: then it is
+//     written once more, whole, with the next request.
+//   - An edit that another process wrote is taken up within a second, and at a
+//     boundary at once. An edit and what passes at the same time both stay.
 //   - Nothing waits for the store but a boundary (at most CommitTimeout, and at
 //     most LoadTimeout to see whether another process has carried the session
 //     further) and the first request of a session that this process has not seen
@@ -189,12 +192,12 @@ func (e *Engine) Close(ctx context.Context) error {
 // newID makes a time-ordered identifier.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// sweep follows removals, drops idle sessions from memory and expires old ones.
+// sweep follows removals and edits, drops idle sessions from memory and expires old ones.
 func (e *Engine) sweep() {
 	defer e.done.Done()
 	follow := time.NewTicker(500 * time.Millisecond)
 	defer follow.Stop()
-	var after int64
+	var after, edited int64
 	var expired time.Time
 	// Removals from before this process are no news.
 	if rs, err := e.store.Removals(context.Background(), 0); err == nil && len(rs) > 0 {
@@ -217,6 +220,7 @@ func (e *Engine) sweep() {
 				e.forget(r.Session)
 			}
 		}
+		edited = e.followEdits(context.Background(), edited)
 		e.dropIdle()
 	}
 }

@@ -209,7 +209,7 @@ func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
 		return
 	}
 	if block, ok := e.render(set, b.effective, ep.summaryRow, 0); ok {
-		ep.row.Block, ep.rewritten = block.Text, true
+		ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, b.effective.Revision, true
 		e.metrics.delivery.WithLabelValues("late").Inc()
 	}
 }

@@ -293,6 +293,9 @@ func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip in
 		b.advance(continuity.Seal(c), 0, now)
 		b.confirmed = b.effective
 		ne.row.Revision = b.effective.Revision
+		if from.outdated() {
+			b.edited, ne.row.Revision = b.effective.Revision, 0
+		}
 	}
 	s.branches = append(s.branches, b)
 	e.metrics.forks.Inc()

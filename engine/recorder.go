@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -40,6 +41,7 @@ type recorder struct {
 type job struct {
 	urgent bool // somebody waits
 	batch  *store.Batch
+	void   *atomic.Bool
 	after  func(error)
 	done   chan error
 }
@@ -53,10 +55,12 @@ func newRecorder(w store.Writer, log *slog.Logger, m *Metrics) *recorder {
 	return r
 }
 
-// put queues a batch; an urgent one is written at once. after is called once with the outcome, never by the
+// put queues a batch; an urgent one is written at once. void is that of its maker:
+// once the store refused one of its batches for what another process wrote, it is
+// set, and those behind are refused, since they were made on what is not stored. after is called once with the outcome, never by the
 // caller's goroutine; the channel gets it too.
-func (r *recorder) put(b store.Batch, urgent bool, after func(error)) <-chan error {
-	j := job{batch: &b, urgent: urgent, after: after, done: make(chan error, 1)}
+func (r *recorder) put(b store.Batch, urgent bool, void *atomic.Bool, after func(error)) <-chan error {
+	j := job{batch: &b, urgent: urgent, void: void, after: after, done: make(chan error, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -128,9 +132,11 @@ func (r *recorder) run() {
 }
 
 func (r *recorder) write(group []job) {
-	batches := make([]store.Batch, 0, len(group))
-	for _, j := range group {
-		if j.batch != nil {
+	var batches []store.Batch
+	place := make([]int, len(group)) // of each job's batch; -1: it is not tried
+	for i, j := range group {
+		if place[i] = -1; j.batch != nil && !j.void.Load() {
+			place[i] = len(batches)
 			batches = append(batches, *j.batch)
 		}
 	}
@@ -138,14 +144,15 @@ func (r *recorder) write(group []job) {
 	if len(batches) > 0 {
 		errs = r.w.Apply(context.Background(), batches)
 	}
-	i := 0
-	for _, j := range group {
+	for i, j := range group {
 		if j.batch == nil {
 			j.done <- nil
 			continue
 		}
-		err := errs[i]
-		i++
+		var err error = holdfast.Errorf(holdfast.ErrConflict, "what it was made on was refused")
+		if place[i] >= 0 {
+			err = errs[place[i]]
+		}
 		r.mu.Lock()
 		if r.waiting[j.batch.Session.ID]--; r.waiting[j.batch.Session.ID] <= 0 {
 			delete(r.waiting, j.batch.Session.ID)
@@ -153,6 +160,9 @@ func (r *recorder) write(group []job) {
 		r.mu.Unlock()
 		r.note(err)
 		if err != nil {
+			if overtaken(err) {
+				j.void.Store(true)
+			}
 			// The callback takes the session's lock, which a request may hold
 			// while it waits for this goroutine.
 			go j.after(err)
@@ -161,9 +171,16 @@ func (r *recorder) write(group []job) {
 	}
 }
 
+// overtaken reports whether a batch was refused for what another process wrote, or
+// erased.
+func overtaken(err error) bool {
+	code := holdfast.CodeOf(err)
+	return code == holdfast.ErrNotFound || code == holdfast.ErrConflict
+}
+
 // note says once that recording stopped, and once that it goes on.
 func (r *recorder) note(err error) {
-	broken := err != nil && holdfast.CodeOf(err) != holdfast.ErrNotFound && holdfast.CodeOf(err) != holdfast.ErrConflict
+	broken := err != nil && !overtaken(err)
 	if err != nil {
 		r.metrics.storeErrors.WithLabelValues(string(holdfast.CodeOf(err))).Inc()
 	}

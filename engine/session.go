@@ -15,17 +15,18 @@ import (
 	"github.com/holdfast-dev/holdfast/store"
 )
 
-// session is one session in memory. mu guards all but key, principal and name.
+// session is one session in memory. mu guards all but key, principal, name and void.
 type session struct {
 	mu        sync.Mutex
 	key       sessionKey
 	row       store.Session
 	name      atomic.Pointer[holdfast.SessionID] // of row, once it is loaded; needs no lock
 	loaded    bool
-	dead      bool     // erased, evicted or in conflict: its state counts no more
-	whole     bool     // the store missed something: write the whole state next
-	unsettled bool     // found by content, and nothing yet by which it can be found again
-	began     indexKey // what an unsettled session began with
+	void      atomic.Bool // the store refused a batch: nothing more is written of it
+	dead      bool        // erased, evicted or in conflict: its state counts no more
+	whole     bool        // the store missed something: write the whole state next
+	unsettled bool        // found by content, and nothing yet by which it can be found again
+	began     indexKey    // what an unsettled session began with
 	branches  []*branch
 	memo      memo
 	toolsKey  uint64 // hash of the tools that offers was read from
@@ -52,6 +53,7 @@ type branch struct {
 	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
 	stored               cursor            // what the store has
 	recording            *recording.Branch // nil until something was recorded by this process
+	edited               int               // the newest revision that a person made; 0: none
 	// Of extraction, while in memory: the messages of the newest history, the job
 	// that is under way, how often batches have failed, and up to where these were
 	// passed over.
@@ -314,14 +316,14 @@ func restore(st store.BranchState) (*branch, error) {
 		}
 	}
 	for _, r := range st.Revisions {
-		var c holdfast.Capsule
-		if err := json.Unmarshal(r.Capsule, &c); err != nil {
-			return nil, holdfast.Errorf(holdfast.ErrInternal, "read revision %d of branch %s: %w", r.N, st.ID, err)
+		own, err := readRevision(r)
+		if err != nil {
+			return nil, err
 		}
-		if c.SchemaVersion > holdfast.SchemaVersion {
-			return nil, holdfast.Errorf(holdfast.ErrNewer, "revision %d of branch %s was written by a newer version of holdfast", r.N, st.ID)
+		b.revs = append(b.revs, own)
+		if r.Edit {
+			b.edited = r.N
 		}
-		b.revs = append(b.revs, revision{epoch: r.Epoch, seq: r.Seq, capsule: c, at: r.At})
 	}
 	if n := len(b.revs); n > 0 {
 		b.effective = b.revs[n-1].capsule
@@ -413,7 +415,7 @@ func (e *Engine) record(s *session, b *branch, urgent bool, extra ...store.Bound
 	}
 	// News of a capsule is written at once: not every agent's next request carries
 	// what a killed process had not written yet.
-	return e.rec.put(batch, urgent || len(batch.Revisions) > 0, func(err error) { e.wrote(s, err) })
+	return e.rec.put(batch, urgent || len(batch.Revisions) > 0, &s.void, func(err error) { e.wrote(s, err) })
 }
 
 // wrote learns what became of a batch.
@@ -423,14 +425,12 @@ func (e *Engine) wrote(s *session, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch holdfast.CodeOf(err) {
-	case holdfast.ErrNotFound, holdfast.ErrConflict:
-		// Erased, or another process went ahead: what we hold is void, the next
-		// request reads the store again.
+	if overtaken(err) {
+		// What we hold is void, the next request reads the store again.
 		s.dead = true
-	default:
-		s.whole = true
+		return
 	}
+	s.whole = true
 }
 
 // collect adds what the store does not have of b.
@@ -455,14 +455,18 @@ func (b *branch) collect(batch *store.Batch) {
 			})
 		}
 	}
-	for _, r := range b.revs[b.stored.revs:] {
+	for i := b.stored.revs; i < len(b.revs); i++ {
+		r, after := b.revs[i], ""
+		if i > 0 {
+			after = b.revs[i-1].capsule.Digest
+		}
 		raw, err := json.Marshal(r.capsule)
 		if err != nil {
 			panic(err) // plain strings and slices always marshal
 		}
 		batch.Revisions = append(batch.Revisions, store.Revision{
 			Branch: b.row.ID, N: r.capsule.Revision, Epoch: r.epoch,
-			Seq: r.seq, Digest: r.capsule.Digest, Capsule: raw, At: r.at,
+			Seq: r.seq, Digest: r.capsule.Digest, After: after, Capsule: raw, At: r.at,
 		})
 	}
 	b.stored = cursor{epochs: len(b.epochs), anchors: len(b.current().anchors), revs: len(b.revs)}
