@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +17,8 @@ import (
 func (a *app) capsuleCommand() *cobra.Command {
 	c := group(&cobra.Command{
 		Use:     "capsule",
-		Short:   "Show what is kept of a session's plan and decisions",
-		Example: "  holdfast capsule show last\n  holdfast capsule log last\n  holdfast capsule diff last 3 7",
+		Short:   "Show and change what is kept of a session's plan and decisions",
+		Example: "  holdfast capsule show last\n  holdfast capsule diff last 3 7\n  holdfast capsule add last --constraint 'No cgo'",
 	})
 	c.AddCommand(
 		a.branchCommand(&cobra.Command{
@@ -41,6 +40,7 @@ func (a *app) capsuleCommand() *cobra.Command {
 		}, 3, a.capsuleDiff),
 		a.capsuleReplay(),
 	)
+	c.AddCommand(a.capsuleEdits()...)
 	return c
 }
 
@@ -166,17 +166,7 @@ func (a *app) capsuleDiff(_ store.SessionState, b store.BranchState, args []stri
 			Changes []change `json:"changes"`
 		}{from.N, to.N, changes})
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "--- revision %d\n+++ revision %d\n", from.N, to.N)
-	for _, c := range changes {
-		if c.Before != nil {
-			out.WriteString("- " + c.Before.full() + "\n")
-		}
-		if c.After != nil {
-			out.WriteString("+ " + c.After.full() + "\n")
-		}
-	}
-	return a.print(out.String())
+	return a.print(diffText(from.N, to.N, changes))
 }
 
 // before is the revision that r followed; the empty one for the first.

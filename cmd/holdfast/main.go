@@ -86,6 +86,7 @@ func buildVersion() string {
 // database is what the commands keep and read.
 type database interface {
 	store.Keeper
+	store.Writer
 	store.Conversations
 	store.Keys
 	store.Attempts

@@ -264,7 +264,7 @@ func TestNothingOfASessionIsLeftWhereItDoesNotBelong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPolicedOn(t, st, extractorText(holdfast.Chat, base, ""), "ci/")
+	p := newPolicedOver(t, st, extractorText(holdfast.Chat, base, ""), "ci/")
 	c := choosing("s")
 	c.texts[0] = says("user", "Port it with the token "+secret+". "+idle+" is what I heard. "+choice)
 	c.texts[2] = strings.Replace(c.texts[2], "toolprinted", tool, 1)

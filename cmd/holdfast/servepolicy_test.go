@@ -42,6 +42,7 @@ type policed struct {
 	answer func(*http.Request) io.Reader // in place of what all answers say; nil: never
 }
 
+// policedStore is what such a server keeps its data in.
 type policedStore interface {
 	engine.Store
 	ledger.Store
@@ -52,10 +53,10 @@ type policedStore interface {
 
 func newPoliced(t *testing.T, text string, keys ...string) *policed {
 	t.Helper()
-	return newPolicedOn(t, store.NewMemory(), text, keys...)
+	return newPolicedOver(t, store.NewMemory(), text, keys...)
 }
 
-func newPolicedOn(t *testing.T, st policedStore, text string, keys ...string) *policed {
+func newPolicedOver(t *testing.T, st policedStore, text string, keys ...string) *policed {
 	t.Helper()
 	p := &policed{t: t, st: st, keys: map[string]string{}}
 	p.up = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
