@@ -118,6 +118,42 @@ func TestAnEditIsInTheBlockOfAStickyEpochFromTheNextRequestOn(t *testing.T) {
 	}
 }
 
+func TestAForkBehindAnEditCarriesItAndOneBeforeItDoesNot(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		t.Run(fmt.Sprintf("it goes on from the newest state: %v", behind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				h := w.opaque()
+				before := w.block(h, long("go"))
+				h = append(h, long("go"), user("more"))
+				if got := w.block(h, long("so")); got != before {
+					t.Fatalf("later in the epoch\n%s", got)
+				}
+				time.Sleep(time.Second)
+				w.edit(s1, keepTo("no cgo"))
+				if !behind {
+					h = h[:len(h)-1]
+				}
+				h = append(h, user("in another session"))
+				r := request{session: "s2", fork: "s1"}
+				var got []string
+				for range 2 {
+					a := w.begin(r, h...)
+					if a.Insert == nil {
+						t.Fatalf("no block\n%s", w.log)
+					}
+					got = append(got, a.Insert.Text)
+					done(a, long("yes"))
+					h = append(h, long("yes"), user("and"))
+				}
+				if strings.Contains(got[0], "- no cgo\n") != behind || got[1] != got[0] || !behind && got[0] != before {
+					t.Errorf("the fork carries\n%s\nand then\n%s", got[0], got[1])
+				}
+			})
+		})
+	}
+}
+
 func TestABlockThatAnEditLeavesNothingOfEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -293,7 +293,7 @@ func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip in
 		b.advance(continuity.Seal(c), 0, now)
 		b.confirmed = b.effective
 		ne.row.Revision = b.effective.Revision
-		if from.outdated() {
+		if from.outdated() && b.row.ParentRevision >= from.edited {
 			b.edited, ne.row.Revision = b.effective.Revision, 0
 		}
 	}
