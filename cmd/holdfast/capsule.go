@@ -64,7 +64,7 @@ func (a *app) branchCommand(c *cobra.Command, most int, run func(store.SessionSt
 			}
 			if len(b.Revisions) == 0 {
 				return holdfast.Errorf(holdfast.ErrNotFound,
-					"branch %s has no capsule yet. One begins with the first plan or decision that its agent records", branchShortener(s)(b.ID))
+					"branch %s has no capsule yet. One begins with the first plan or decision that its agent records, or with holdfast capsule add", branchShortener(s)(b.ID))
 			}
 			return run(s, b, args[1:])
 		})

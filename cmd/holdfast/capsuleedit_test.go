@@ -1,11 +1,13 @@
 package main
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/store"
 	"github.com/holdfast-dev/holdfast/store/sqlite"
 )
 
@@ -73,5 +75,39 @@ func TestAnEditOfACommandReachesTheUpstream(t *testing.T) {
 	}
 	if got := p.added("other/", resumed("b", turns...)); got != theirs {
 		t.Errorf("to the session of another principal the next server added\n%s", got)
+	}
+}
+
+func TestEachKindOfFactIsLeftOutWhereAPolicySaysSo(t *testing.T) {
+	for _, c := range []struct {
+		key, fact string // what stands in a block while the key is true
+		add       []string
+	}{
+		{"constraints", "- No cgo\\n", []string{"--constraint", "No cgo"}},
+		{"rationale", "needs a server", []string{"--rejected", "MySQL", "--why", "needs a server"}},
+		{"rejected_alternatives", "- MySQL", []string{"--rejected", "MySQL"}},
+		{"open_questions", "- blocker: No CI\\n", []string{"--blocker", "No CI"}},
+		{"facts", "- value: port 5433\\n", []string{"--fact", "port 5433"}},
+	} {
+		t.Run(c.key, func(t *testing.T) {
+			st := store.NewMemory()
+			p := newPolicedOver(t, st, "[[session_policy]]\nprincipal = \"ci\"\npreserve."+c.key+" = false", "ci/", "other/")
+			for _, principal := range []string{"ci", "other"} {
+				p.carried(principal+"/", "s")
+				var errs strings.Builder
+				a := &app{out: io.Discard, err: &errs, now: time.Now, open: func(string, bool) (database, io.Closer, error) { return st, io.NopCloser(nil), nil }}
+				args := append([]string{"--data", "none", "capsule", "add", "last", "--principal", principal}, c.add...)
+				if status := a.run(t.Context(), args); status != 0 {
+					t.Fatalf("exit status %d: %s", status, errs.String())
+				}
+			}
+			p.restart("[[session_policy]]\nprincipal = \"ci\"\npreserve." + c.key + " = false")
+			for principal, kept := range map[string]bool{"ci": false, "other": true} {
+				got := p.added(principal+"/", resumed("s", "I go on.", "Yes.", saidBack, "More."))
+				if !strings.Contains(got, openStep) || strings.Contains(got, c.fact) != kept {
+					t.Errorf("to a session of %s was added\n%s", principal, got)
+				}
+			}
+		})
 	}
 }
