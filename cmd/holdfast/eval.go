@@ -21,7 +21,7 @@ func (a *app) evalCommand() *cobra.Command {
 		Short: "Measure what Holdfast keeps, and what compaction saves",
 		Long:  "Measures Holdfast on this machine, from seeds or on sessions that are there: nothing leaves it and nothing\nis kept.",
 	}
-	c.AddCommand(a.survivalCommand(), a.reductionCommand(), a.triggerCommand())
+	c.AddCommand(a.survivalCommand(), a.reductionCommand(), a.triggerCommand(), a.extractionCommand())
 	group(c)
 	return c
 }
