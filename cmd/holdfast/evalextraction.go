@@ -29,15 +29,21 @@ const maxSeeds = 100
 
 func (a *app) extractionCommand() *cobra.Command {
 	var seeds int
+	var route string
+	var yes bool
 	c := &cobra.Command{
 		Use:   "extraction [FILE...]",
 		Short: "Measure what extraction is sent, and finds",
 		Long: "Measures the gate before semantic extraction on labelled turns: which of those that hold something are sent to\n" +
 			"a model, and how many are sent in all. It also compares the record with what plans and answers state, and counts what\n" +
 			"calls are sent. Labels of real sessions come with the program, by the digest of their files; a FILE that is none of\n" +
-			"these is left out. Generated sessions are measured in any case. The exit status is 0 only if every goal is met.",
+			"these is left out. Generated sessions are measured in any case, unless --seeds is 0.\n\n" +
+			"With --route a model of the configuration reads all sessions, and the facts that it brings are compared with the\n" +
+			"labels. This sends the sessions to its provider, after redaction, and costs money: how many calls it takes is said\n" +
+			"first. The exit status is 0 only if every goal is met; what a model finds has none.",
 		Example: "  holdfast eval extraction\n" +
-			"  holdfast eval extraction transcripts/*.jsonl --json",
+			"  holdfast eval extraction transcripts/*.jsonl --json\n" +
+			"  holdfast eval extraction transcripts/*.jsonl --seeds 0 --route anthropic:claude-haiku-4-5",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if seeds < 0 || seeds > maxSeeds || seeds == 0 && len(args) == 0 {
 				return holdfast.Errorf(holdfast.ErrUsage, "--seeds %d: write 1 to %d, or 0 with a FILE", seeds, maxSeeds)
@@ -46,6 +52,12 @@ func (a *app) extractionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var e *extractor
+			if route != "" {
+				if e, err = a.newExtractor(x, route); err != nil {
+					return err
+				}
+			}
 			sessions, unknown, err := a.labelledSessions(cmd.Context(), args, seeds)
 			if err != nil {
 				return err
@@ -53,6 +65,12 @@ func (a *app) extractionCommand() *cobra.Command {
 			report := extraction.Measure(x.product(), sessions)
 			report.Unknown, report.Seeds = unknown, seeds
 			report.Passed = report.Passed && len(sessions) > 0
+			if e != nil && len(sessions) > 0 {
+				if goes, err := a.readBy(cmd.Context(), e, report, sessions, yes); err != nil || !goes {
+					return err
+				}
+				report.Model = &e.found
+			}
 			if a.json {
 				err = a.printJSON(report)
 			} else {
@@ -69,8 +87,32 @@ func (a *app) extractionCommand() *cobra.Command {
 		},
 	}
 	c.Flags().IntVar(&seeds, "seeds", 2, "number of seeds; each makes a session for each agent, in about ten seconds")
+	c.Flags().StringVar(&route, "route", "", "have a model read the sessions: UPSTREAM:MODEL")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask before calls are made")
 	return c
 }
+
+// readBy has a model read the sessions once a person agrees to what it takes, by the
+// inputs that were measured; goes is false when nobody does.
+func (a *app) readBy(ctx context.Context, e *extractor, r extraction.Report, sessions []extraction.Session, yes bool) (goes bool, err error) {
+	tokens := 0
+	for _, in := range r.Totals {
+		e.calls += in.Calls
+		tokens += in.Tokens
+	}
+	this := fmt.Sprintf("this makes about %s of %s at %s, with about %s tokens of sessions in all,",
+		count(e.calls, "call", "calls"), line(e.found.Name), line(e.found.Upstream), tokensText(tokens))
+	if yes {
+		if _, err := fmt.Fprintf(a.err, "%s.\n", strings.TrimSuffix(capitalized(this), ",")); err != nil {
+			return false, err
+		}
+	} else if ok, err := a.ask(capitalized(this)+" which the provider is paid for. Go on? [y/N] ", this, "No call was made."); err != nil || !ok {
+		return false, err
+	}
+	return true, e.read(ctx, sessions)
+}
+
+func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // labelledSessions are the sessions of files with labels, and generated ones.
 // unknown counts files without labels.
@@ -119,7 +161,7 @@ func (a *app) labelledSessions(ctx context.Context, names []string, seeds int) (
 }
 
 // batchTokens bounds a batch, the record included.
-const batchTokens = 8000
+const batchTokens = 12_000
 
 // measuredDelimiter stands for the random word of a call.
 const measuredDelimiter = "0123456789abcdef"
@@ -142,7 +184,7 @@ func newExtracting() (extracting, error) {
 		return out
 	}
 	return extracting{
-		source:   extract.Source{Tokens: batchTokens, Estimate: count, Redact: clear},
+		source:   extract.Source{Tokens: batchTokens, Estimate: continuity.EstimateTokens, Redact: clear},
 		estimate: compaction.Estimator{Render: conversations.Render, Count: count},
 		count:    count,
 	}, nil
@@ -247,6 +289,9 @@ func extractionText(r extraction.Report) string {
 		}
 	})
 	fmt.Fprintf(&b, "\ngoal: at most %s of the tokens of the sessions, and no output of tools\n", wholePercent(extraction.InputGoal))
+	if r.Model != nil {
+		modelText(&b, r.Model)
+	}
 	return b.String()
 }
 

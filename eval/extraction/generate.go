@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-dev/holdfast/wire/responses"
 )
 
-// generatedEpochs makes the sessions some twenty turns long.
-const generatedEpochs = 10
+// generatedEpochs makes the sessions some fifteen turns long.
+const generatedEpochs = 8
 
 // codec reads the history of a request.
 type codec interface {

@@ -152,8 +152,8 @@ type Report struct {
 	Inputs     []Input      `json:"inputs"`
 	// Totals are the inputs together, by what is pooled, which stands in Agent.
 	Totals []Input `json:"input_totals"`
-	Model      *Model       `json:"model,omitempty"`
-	Passed     bool         `json:"passed"`
+	Model  *Model  `json:"model,omitempty"`
+	Passed bool    `json:"passed"`
 }
 
 // AllFiles, AllGenerated and All name what is pooled.

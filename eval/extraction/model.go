@@ -7,7 +7,7 @@ type Fact struct {
 	Source string
 	// Turn is that of the message in which the quote stands; 0: in none.
 	Turn  int
-	Kind  Kind // no extractor brings a Correction
+	Kind  Kind // of what was taken out of force, a Correction
 	Quote Span // in the text of the turn
 	// Provisional facts are kept for the person to see, and believed by nobody.
 	Provisional bool
