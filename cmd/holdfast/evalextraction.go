@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -133,7 +132,7 @@ func (a *app) labelledSessions(ctx context.Context, names []string, seeds int) (
 		if err != nil {
 			return nil, 0, err
 		}
-		s := extraction.Session{Source: source, Agent: filepath.Ext(name), Labels: extraction.LabelsOf(source)}
+		s := extraction.Session{Source: source, Labels: extraction.LabelsOf(source)}
 		for _, l := range list {
 			s.Agent = l.Agent
 			s.Streams = append(s.Streams, l.Entries)
@@ -232,6 +231,9 @@ func (x extracting) turns(entries []holdfast.Entry, before int, facts func(int) 
 		if len(t.Inputs) > 0 {
 			d := continuity.Delta{Watermark: c.Watermark}
 			for _, span := range facts(m.Turn) {
+				if span[1] > len(text) {
+					continue // the report counts it as misplaced
+				}
 				d.Constraints = append(d.Constraints, holdfast.Constraint{
 					Statement: text[span[0]:span[1]], Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByUser, Turn: m.Turn},
 				})
@@ -250,6 +252,9 @@ func extractionText(r extraction.Report) string {
 	}
 	if r.Unknown > 0 {
 		fmt.Fprintf(&b, "%s without labels left out.\n", count(r.Unknown, "file", "files"))
+	}
+	if r.Misplaced > 0 {
+		fmt.Fprintf(&b, "%s no turn as it is read now. FALLS SHORT\n", count(r.Misplaced, "label fits", "labels fit"))
 	}
 	fmt.Fprintf(&b, "Labels: two readings of %d turns agree on %s of whether a turn holds anything (kappa %.2f), on %s of what (kappa %.2f); %d were read again\n\n",
 		r.Agreement.Turns, tenthPercent(r.Agreement.Holding), r.Agreement.HoldingKappa, tenthPercent(r.Agreement.Kind), r.Agreement.KindKappa, r.Agreement.Reconsidered)

@@ -42,7 +42,7 @@ func ordinary(sentence string) bool {
 	}
 	if asks(sentence) && asking[tokens[0]] {
 		// What asks for something settles nothing, unless it asks for something else.
-		return !slices.ContainsFunc(tokens, func(t string) bool { return objections[t] })
+		return !slices.ContainsFunc(tokens, func(t string) bool { return objections[t] }) && (len(tokens) == 1 || !cuePairs[tokens[0]+" "+tokens[1]])
 	}
 	if affirms(sentence) && !orders[tokens[0]] {
 		return slices.ContainsFunc(tokens, func(t string) bool { return goingOn[t] })
@@ -150,7 +150,7 @@ var cues = set(
 // else. reports are words that tell what broke. orders begin an order for one piece
 // of work.
 var (
-	asking     = set("what what's why where who when which how is are did do does you was warum siehst weißt wieso wo wer wann welche welcher welches wie ist sind hat")
+	asking     = set("what what's why where who when which how is are did do does you was any anything warum siehst weißt wieso wo wer wann welche welcher welches wie ist sind hat")
 	reports    = set("fail fails failed failing crash crashes crashed typo panic panics red broken blank hangs hang leak leaks tippfehler stürzt abgestürzt rot kaputt fehl hängt")
 	objections = set("not instead rather better don't shouldn't isn't aren't nicht stattdessen lieber besser statt")
 	// places stand behind "in" where it tells a place, not a manner.
@@ -158,14 +158,14 @@ var (
 	// leads stand before an order.
 	leads  = set("please now then and so ok okay can could would will you also just let's let us me again bitte jetzt dann und also kannst könntest du mal noch einmal nochmal")
 	orders = set(
-		"go run rerun show rename fix look explain check read open close commit push deploy start restart stop find locate update build rebuild debug investigate review analyse analyze inspect summarise summarize describe tell give see print list search grep refactor clean format implement write add create finish try test verify compile install fetch pull merge rebase generate try repeat continue carry help undo revert have",
+		"go run rerun show rename fix look explain check read open close commit push deploy start restart stop find locate update build rebuild debug investigate review analyse analyze inspect summarise summarize describe tell give see print list search grep refactor clean format implement write add create finish try test verify compile install fetch pull merge rebase generate try repeat continue carry help undo revert have delete copy sync research collect gather report display download upload troubleshoot evaluate measure profile",
 		"zeig zeige schau schaue lies prüfe prüf erkläre erklär such suche starte öffne schließe baue bau teste lauf führe fasse beschreibe sag gib hilf benenne korrigiere behebe repariere füge erstelle schreib schreibe noch in",
 	)
 )
 
 // cuePairs are two words in a row that tell what one of them does not.
 var cuePairs = map[string]bool{
-	"it is": true, "you find": true, "do it": true, "do that": true, "go with": true, "go for": true, "go ahead": true, "sounds good": true, "looks good": true, "only the": true,
+	"it is": true, "how about": true, "why not": true, "what if": true, "you find": true, "do it": true, "do that": true, "go with": true, "go for": true, "go ahead": true, "sounds good": true, "looks good": true, "only the": true,
 	"that one": true, "is in": true, "are in": true, "is at": true, "ist in": true, "sind in": true, "this one": true, "let's do": true, "let us": true, "let's go": true, "ship it": true, "works for": true, "fine by": true, "good to": true,
 	"so machen": true, "mach das": true, "mach es": true, "sieht gut": true, "klingt gut": true, "nur die": true, "das ist": true, "machen wir": true, "in ordnung": true,
 }

@@ -142,11 +142,13 @@ type Report struct {
 	Agreement Agreement `json:"agreement"`
 	// Files is the number of real sessions that were measured, Unknown that of files
 	// without labels. Where Files is 0 only generated sessions were.
-	Files   int      `json:"files"`
-	Unknown int      `json:"unknown_files"`
-	Seeds   int      `json:"seeds"`
-	Gate    []Gate   `json:"gate"`
-	Missed  []Missed `json:"missed"`
+	Files   int `json:"files"`
+	Unknown int `json:"unknown_files"`
+	Seeds   int `json:"seeds"`
+	// Misplaced counts labels that fit no turn as the product reads the session.
+	Misplaced int      `json:"misplaced_labels"`
+	Gate      []Gate   `json:"gate"`
+	Missed    []Missed `json:"missed"`
 	// Structured are the sources that need no model, of generated and of real sessions.
 	Structured []Structured `json:"structured"`
 	Inputs     []Input      `json:"inputs"`
@@ -185,6 +187,7 @@ func Measure(p Product, sessions []Session) Report {
 	for _, s := range sessions {
 		turns, in := walk(p, s)
 		r.Inputs = append(r.Inputs, in)
+		r.Misplaced += misplaced(turns, s.Labels)
 		pooled := AllFiles
 		if s.Generated() {
 			pooled = AllGenerated
@@ -216,7 +219,7 @@ func Measure(p Product, sessions []Session) Report {
 			}
 		}
 	}
-	r.Passed = true
+	r.Passed = r.Misplaced == 0
 	for key, t := range tallies {
 		g := t.gate(Split(key[0]), key[1])
 		r.Passed = r.Passed && (g.Passed || key[1] != All)
@@ -245,6 +248,16 @@ func Measure(p Product, sessions []Session) Report {
 		}
 	}
 	return r
+}
+
+// misplaced counts labels without a turn, or with a span beyond its text.
+func misplaced(turns []Turn, labels []Label) (n int) {
+	for _, l := range labels {
+		if !slices.ContainsFunc(turns, func(t Turn) bool { return t.Number == l.Turn && l.Span[1] <= len(t.Text) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // short is the beginning of a digest, or the name of a generated session.

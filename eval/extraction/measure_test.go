@@ -73,6 +73,15 @@ func TestTheGateIsHeldAgainstLabels(t *testing.T) {
 	}
 }
 
+func TestLabelsThatFitNoTurnAreCounted(t *testing.T) {
+	s, turns := session(extraction.Decision, extraction.None, extraction.None)
+	turns[0].Sent = true
+	turns[0].Text = "We use" // the label ends behind it
+	if r := extraction.Measure(scripted(turns[:2]...), []extraction.Session{s}); r.Misplaced != 2 || r.Passed {
+		t.Errorf("got %d misplaced, passed %v", r.Misplaced, r.Passed)
+	}
+}
+
 func TestIntervalsAreThoseOfWilson(t *testing.T) {
 	s, turns := session(slices.Repeat([]extraction.Kind{extraction.Decision}, 10)...)
 	for i := range 5 {
