@@ -56,6 +56,9 @@ func (a *app) extractionCommand() *cobra.Command {
 				if e, err = a.newExtractor(x, route); err != nil {
 					return err
 				}
+				if !yes && (!a.terminal || a.json) {
+					return holdfast.Errorf(holdfast.ErrUsage, "--route makes calls that the provider is paid for, and nobody can be asked. Add --yes")
+				}
 			}
 			sessions, unknown, err := a.labelledSessions(cmd.Context(), args, seeds)
 			if err != nil {

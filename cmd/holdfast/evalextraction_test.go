@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,18 +13,6 @@ import (
 	"github.com/holdfast-dev/holdfast/eval/extraction"
 	"github.com/holdfast-dev/holdfast/eval/survival"
 )
-
-func TestExtractionIsMeasuredOnGeneratedSessionsWithoutLabelledFiles(t *testing.T) {
-	text, _, _ := measured(t, "eval", "extraction", "DIR/session.jsonl", "--seeds", "1")
-	for _, want := range []string{"No FILE with labels was given: only generated sessions are measured.", "1 file without labels left out.", "held  generated sessions", "with output of tools"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q in\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "not sent: ") {
-		t.Errorf("a generated turn that holds something is not sent:\n%s", text)
-	}
-}
 
 func TestExtractionOnFilesThatNobodyLabelledMeasuresNothing(t *testing.T) {
 	text, errs, status := measured(t, "eval", "extraction", "DIR/session.jsonl", "--seeds", "0", "--json")
@@ -82,15 +72,23 @@ func TestAModelIsMeasuredAsExtractorAfterItWasAgreedTo(t *testing.T) {
 	}
 }
 
-func TestAnswersOfAModelThatCannotBeReadAreCountedByReason(t *testing.T) {
+func TestGeneratedSessionsAndAnswersThatCannotBeReadAreCounted(t *testing.T) {
 	q := newAsking(t, holdfast.Chat, func(n int, _ eval.Request) eval.Reply {
 		if n%2 == 0 {
 			return eval.Reply{Text: "I cannot help with that."}
 		}
 		return eval.Reply{Text: `{"schema_version":1,"base_revision":0,"constraints":[{"statement":"Never","quote":"Nobody ever typed this sentence."}]}`}
 	})
-	text, _, _ := q.run("eval", "extraction", "--seeds", "1", "--route", "here:m", "--yes")
+	file := filepath.Join(q.dir, "session.jsonl")
+	if err := os.WriteFile(file, []byte(`{"kind":"conversation","version":1}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := q.run("eval", "extraction", file, "--seeds", "1", "--route", "here:m", "--yes")
+	if strings.Contains(text, "not sent: ") {
+		t.Errorf("a generated turn that holds something is not sent:\n%s", text)
+	}
 	for _, want := range []string{
+		"No FILE with labels was given: only generated sessions are measured.", "1 file without labels left out.", "held  generated sessions", "with output of tools",
 		"m at here: ", "0 without an answer", "no price known", "of which provisional: 100.0 %", "answers discarded: prose, ", "items dropped or doubted: not_said, ",
 	} {
 		if !strings.Contains(text, want) {
