@@ -34,8 +34,8 @@ func (a *app) survivalCommand() *cobra.Command {
 		Short: "Measure what survives compaction after compaction",
 		Long: "Plays generated sessions of scripted coding agents through a running proxy, against a scripted provider and\n" +
 			"summarizers that fail each in their own way. What is known to be true after every turn is compared with\n" +
-			"the bytes that the provider received. Beside Holdfast it measures what else one could do, and what breaks\n" +
-			"when a safeguard of Holdfast is taken away.\n\n" +
+			"the bytes that the provider received. Beside Holdfast it measures what else one could do, what breaks when\n" +
+			"a safeguard of Holdfast is taken away, and what scripted extractors do, of which all but one fail.\n\n" +
 			"One seed takes some seconds with few compactions, and minutes with many. The exit status is 0 only if\n" +
 			"every figure meets its goal.",
 		Example: "  holdfast eval survival\n" +
@@ -57,6 +57,9 @@ func (a *app) survivalCommand() *cobra.Command {
 					return holdfast.Errorf(holdfast.ErrUsage, "--protocol %s is none that Holdfast speaks. Write one of %s", name, strings.Join(protocolNames(), ", "))
 				}
 				o.Protocols = append(o.Protocols, p)
+			}
+			for _, x := range survival.Extractors() {
+				o.Extractors = append(o.Extractors, x.Name)
 			}
 			show := progressLine(cmd.ErrOrStderr())
 			o.Progress = func(done, total int) { show(fmt.Sprintf("%d of %d parts", done, total)) }
@@ -95,9 +98,9 @@ func protocolNames() (names []string) {
 // survivalText is the report in words.
 func survivalText(r survival.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s of up to %s, %s at the upstream (%s), extractor %s\n\n",
+	fmt.Fprintf(&b, "%s, %s of up to %s, %s at the upstream (%s), without an extractor\n\n",
 		count(r.Seeds, "seed", "seeds"), count(r.Sessions, "session", "sessions"), count(r.Compactions, "compaction", "compactions"),
-		count(r.Requests, "request", "requests"), strings.Join(r.Protocols, ", "), r.Extractor)
+		count(r.Requests, "request", "requests"), strings.Join(r.Protocols, ", "))
 	grid(&b, "figure\tgoal\tfound\tchecked", func(row func(...string)) {
 		for _, f := range r.Figures {
 			cells := []string{f.What, f.Goal, found(f), fmt.Sprint(f.Checked)}
@@ -136,11 +139,42 @@ func survivalText(r survival.Report) string {
 			row(string(x.Without), broken)
 		}
 	})
-	b.WriteString("\nNot measured without an extractor\n\n")
+	if len(r.Extractors) > 0 {
+		b.WriteString("\nWith an extractor, by how it fails\n\n")
+		grid(&b, "extractor\tsessions\tcalls\tfigures that fall short", func(row func(...string)) {
+			for _, x := range r.Extractors {
+				row(x.Extractor, fmt.Sprint(x.Sessions), fmt.Sprint(x.Calls), short(x))
+			}
+		})
+		grid(&b, "\nof the oracle\tgoal\tfound\tchecked", func(row func(...string)) {
+			for _, x := range r.Extractors {
+				for _, f := range x.Figures {
+					if x.Extractor == "oracle" && f.OfExtractor {
+						row(f.What, f.Goal, found(f), fmt.Sprint(f.Checked))
+					}
+				}
+			}
+		})
+	}
+	b.WriteString("\nNot measured here\n\n")
 	for _, u := range r.Unmeasured {
 		b.WriteString("  " + u + "\n")
 	}
 	return b.String()
+}
+
+// short names the figures that fall short.
+func short(x survival.Extracted) string {
+	var list []string
+	for _, f := range x.Figures {
+		if !f.Passed {
+			list = append(list, fmt.Sprintf("%s (%s)", strings.ReplaceAll(f.ID, "_", " "), found(f)))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 func grid(b *strings.Builder, head string, rows func(row func(cells ...string))) {

@@ -18,6 +18,7 @@ import (
 func TestSurvival(t *testing.T) {
 	r, err := survival.Run(t.Context(), scratch{time.Now}, survival.Options{
 		Seeds: 1, Compactions: 2, Compactors: []string{"replay"}, Interleavings: 4, Brief: true,
+		Extractors: []string{"oracle", "adversarial"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,17 @@ func TestSurvival(t *testing.T) {
 	for _, f := range r.Figures {
 		if !f.Passed {
 			t.Errorf("%s: goal %s, failed %d of %d\n%s", f.What, f.Goal, f.Failed, f.Checked, strings.Join(f.Examples, "\n"))
+		}
+	}
+	if len(r.Extractors) != 2 || r.Extractors[0].Calls < 10 || r.Extractors[1].Calls < 10 {
+		t.Fatalf("with extractors: %+v", r.Extractors)
+	}
+	for _, x := range r.Extractors {
+		for _, f := range x.Figures {
+			// What chatter is, the gate does not always know: a call, and no fact.
+			if !f.Passed && f.ID != "extractor_calls_for_nothing" {
+				t.Errorf("with the %s extractor, %s: goal %s, failed %d of %d\n%s", x.Extractor, f.What, f.Goal, f.Failed, f.Checked, strings.Join(f.Examples, "\n"))
+			}
 		}
 	}
 	if r.Sessions < 10 || r.Requests < 200 {
@@ -40,7 +52,7 @@ type passingProxy struct {
 	stop func()
 }
 
-func (passing) Start(_ context.Context, upstreams map[holdfast.Protocol]string, _ survival.Ablation) (survival.Proxy, error) {
+func (passing) Start(_ context.Context, upstreams map[holdfast.Protocol]string, _ string, _ survival.Ablation) (survival.Proxy, error) {
 	target, err := url.Parse(upstreams[holdfast.Anthropic])
 	if err != nil {
 		return nil, err
@@ -60,6 +72,7 @@ func (p passingProxy) Next(ctx context.Context) (survival.Proxy, error) {
 func TestAProxyThatCarriesNothingFallsShort(t *testing.T) {
 	r, err := survival.Run(t.Context(), passing{}, survival.Options{
 		Seeds: 1, Compactions: 1, Compactors: []string{"null"}, Protocols: []holdfast.Protocol{holdfast.Responses, holdfast.Anthropic}, Brief: true,
+		Extractors: []string{"oracle"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +88,9 @@ func TestAProxyThatCarriesNothingFallsShort(t *testing.T) {
 		if !slices.Contains(short, id) {
 			t.Errorf("%s is met by a proxy that carries nothing", id)
 		}
+	}
+	if len(r.Extractors) != 1 || !slices.ContainsFunc(r.Extractors[0].Figures, func(f survival.Figure) bool { return f.ID == "prose_by_next_boundary" && !f.Passed }) {
+		t.Errorf("with an extractor that is not asked: %+v", r.Extractors)
 	}
 	if r.Passed {
 		t.Error("the report passed")

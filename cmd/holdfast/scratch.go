@@ -20,7 +20,7 @@ import (
 type scratch struct{ now func() time.Time }
 
 // Start implements survival.Product.
-func (s scratch) Start(ctx context.Context, bases map[holdfast.Protocol]string, without survival.Ablation) (survival.Proxy, error) {
+func (s scratch) Start(ctx context.Context, bases map[holdfast.Protocol]string, extractor string, without survival.Ablation) (survival.Proxy, error) {
 	cfg := config.Default()
 	cfg.Upstreams = nil
 	for _, p := range holdfast.Protocols() {
@@ -30,13 +30,24 @@ func (s scratch) Start(ctx context.Context, bases map[holdfast.Protocol]string, 
 		}
 		cfg.Upstreams = append(cfg.Upstreams, config.Upstream{Name: string(p), Protocol: p, BaseURL: base})
 	}
+	if extractor != "" {
+		base, err := url.Parse(extractor)
+		if err != nil {
+			return nil, holdfast.Errorf(holdfast.ErrInternal, "%w", err)
+		}
+		cfg.Upstreams = append(cfg.Upstreams, config.Upstream{Name: "extractor", Protocol: holdfast.Chat, BaseURL: base, Models: []string{"script"}})
+		x := &cfg.Continuity.Extractor
+		x.Enabled, x.Route = true, config.Route{Upstream: "extractor", Model: "script"}
+		// Nobody thinks here: who is late comes late, and the run has an end.
+		x.Timeout, x.BarrierTimeout = 2*time.Second, 500*time.Millisecond
+	}
 	first := &scratchProxy{cfg: cfg, now: s.now, without: without, store: store.NewMemory()}
 	return first.Next(ctx)
 }
 
 // proxy is the startProxy of the demonstration.
 func (s scratch) proxy(ctx context.Context, bases map[holdfast.Protocol]string) (string, func(), error) {
-	p, err := s.Start(ctx, bases, survival.Whole)
+	p, err := s.Start(ctx, bases, "", survival.Whole)
 	if err != nil {
 		return "", nil, err
 	}

@@ -257,13 +257,20 @@ func adversarial(rng *rand.Rand, plants []Plant) eval.Script {
 
 // contrary makes a statement false, by its numbers or as a whole.
 func contrary(rng *rand.Rand, statement string) string {
-	if strings.ContainsAny(statement, "0123456789") && rng.IntN(2) == 0 {
-		return strings.Map(func(r rune) rune {
+	all := contraries(statement)
+	return all[rng.IntN(len(all))]
+}
+
+// contraries are the ways to make a statement false.
+func contraries(statement string) []string {
+	all := []string{"not " + statement}
+	if strings.ContainsAny(statement, "0123456789") {
+		all = append(all, strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' {
 				return '0' + (r-'0'+1)%10
 			}
 			return r
-		}, statement)
+		}, statement))
 	}
-	return "not " + statement
+	return all
 }

@@ -25,6 +25,14 @@ const (
 	ahead      figure = "ahead_of_revision"
 	differs    figure = "states_differ"
 	crossed    figure = "crossed"
+
+	// Of sessions that an extractor reads.
+	prose     figure = "prose_by_next_boundary"
+	invented  figure = "statements_nobody_made"
+	overruled figure = "overruled_shown_active"
+	foreign   figure = "foreign_text_in_extractor_input"
+	idleCalls figure = "extractor_calls_for_nothing"
+	inputs    figure = "extractor_input_slope"
 )
 
 // Figure is one row of the report.
@@ -39,6 +47,8 @@ type Figure struct {
 	// 0 to 1, or tokens for each compaction.
 	Value  *float64 `json:"value,omitempty"`
 	Passed bool     `json:"passed"`
+	// OfExtractor tells that the figure is there only with an extractor.
+	OfExtractor bool `json:"of_extractor,omitempty"`
 	// Examples tell where the first failures are, and which.
 	Examples []string `json:"examples,omitempty"`
 }
@@ -48,31 +58,37 @@ var rows = []struct {
 	id         figure
 	what, goal string
 	share      float64 // the least share that passes; 1: all
+	read       bool    // of sessions that an extractor reads
 }{
-	{values, "exact values in a message of the user, after each compaction", "at least 95 %", 0.95},
-	{prefix, "common prefix with the request before, against the client's own", "never shorter, boundaries aside", 1},
-	{oneChange, "requests changed in more than one place", "0", 1},
-	{walkAway, "requests of agents whose proxy was stopped after a turn", "all go on with the provider", 1},
-	{structured, "structured facts in the block by the next boundary", "100 %", 1},
-	{userWords, "user's words in the block by the next boundary", "at least 95 %", 0.95},
-	{stored, "active facts after N compactions", "100 %", 1},
-	{fits, "blocks within their size; what does not fit is named", "100 %", 1},
-	{stale, "superseded, rejected or cancelled facts shown as active", "0", 1},
-	{lies, "brainstorming, tool text, injections that became facts", "0", 1},
-	{steps, "plan steps in order with right status", "100 %", 1},
-	{copies, "turns with one copy of the block, the same through the epoch", "100 %", 1},
-	{growth, "tokens that the block grows by with each compaction, after saturation", "0", 0},
-	{noCalls, "calls at the upstream that no agent made", "0", 1},
-	{ahead, "requests of a new epoch ahead of its block", "0", 1},
-	{differs, "states that differ after replayed, reordered or parallel requests", "0", 1},
-	{crossed, "requests with a fact of another session or branch", "0", 1},
+	{values, "exact values in a message of the user, after each compaction", "at least 95 %", 0.95, false},
+	{prefix, "common prefix with the request before, against the client's own", "never shorter, boundaries aside", 1, false},
+	{oneChange, "requests changed in more than one place", "0", 1, false},
+	{walkAway, "requests of agents whose proxy was stopped after a turn", "all go on with the provider", 1, false},
+	{structured, "structured facts in the block by the next boundary", "100 %", 1, false},
+	{userWords, "user's words in the block by the next boundary", "at least 95 %", 0.95, false},
+	{stored, "active facts after N compactions", "100 %", 1, false},
+	{fits, "blocks within their size; what does not fit is named", "100 %", 1, false},
+	{stale, "superseded, rejected or cancelled facts shown as active", "0", 1, false},
+	{lies, "brainstorming, tool text, injections that became facts", "0", 1, false},
+	{steps, "plan steps in order with right status", "100 %", 1, false},
+	{copies, "turns with one copy of the block, the same through the epoch", "100 %", 1, false},
+	{growth, "tokens that the block grows by with each compaction, after saturation", "0", 0, false},
+	{noCalls, "calls at the upstream that no agent made", "0", 1, false},
+	{ahead, "requests of a new epoch ahead of its block", "0", 1, false},
+	{differs, "states that differ after replayed, reordered or parallel requests", "0", 1, false},
+	{crossed, "requests with a fact of another session or branch", "0", 1, false},
+	{prose, "facts said in prose among those of the block by the next boundary", "at least 99 %", 0.99, true},
+	{invented, "statements of the block that the extractor made up", "0", 1, true},
+	{overruled, "facts said in prose and put out of force, shown as active", "0", 1, true},
+	{foreign, "requests to the extractor with output of tools or text of harnesses", "0", 1, true},
+	{idleCalls, "requests to the extractor for sessions with nothing to extract", "0", 1, true},
+	{inputs, "tokens that the extractor's input grows by with each call, after saturation", "0", 0, true},
 }
 
-// unmeasured are the goals that need an extractor.
+// unmeasured are the goals that this run says nothing of, with where they are.
 var unmeasured = []string{
-	"facts in the block by the next boundary with the oracle extractor: at least 99 %",
-	"extractor input: slope over the session's age 0, over the delta about 1, at most 7 % of the session",
-	"tool output bytes or planted secrets in extractor input: 0",
+	"extractor input: over the delta about 1, at most 7 % of the session: see holdfast eval extraction",
+	"100,000 seeded runs, 10,000 interleavings: as many as --seeds and --interleavings ask for",
 }
 
 // tally counts by figure.

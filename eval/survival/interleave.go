@@ -68,7 +68,7 @@ func interleavings(ctx context.Context, p Product, without Ablation, n int, mann
 
 // inOrder plays a session without any trouble and returns its states.
 func inOrder(ctx context.Context, p Product, without Ablation, s *Session) ([]string, error) {
-	w, err := play(ctx, p, without, []*Session{s}, Compactors()[0], false)
+	w, err := play(ctx, p, without, []*Session{s}, Compactors()[0], nil, false)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func troubled(ctx context.Context, p Product, without Ablation, s *Session, t ta
 		return err
 	}
 	defer w.stop()
-	proxy, err := p.Start(ctx, w.upstreams(), without)
+	proxy, err := p.Start(ctx, w.upstreams(), "", without)
 	if err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func subagents(ctx context.Context, p Product, without Ablation, s *Session, t t
 		return err
 	}
 	defer w.stop()
-	proxy, err := p.Start(ctx, w.upstreams(), without)
+	proxy, err := p.Start(ctx, w.upstreams(), "", without)
 	if err != nil {
 		return err
 	}

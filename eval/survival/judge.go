@@ -19,6 +19,10 @@ type judge struct {
 	// curves: by the number of compactions, for the values and the block's size.
 	curves map[int]*point
 	slopes []float64
+	// extractor is the name of the one that reads the sessions, "" for none; inputs
+	// are the slopes of what it was sent, by session.
+	extractor string
+	inputs    []float64
 }
 
 // point is what was found behind the n-th compaction.
@@ -140,6 +144,9 @@ func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func
 	j.answers(l, b, strict, loose, since, where)
 	j.proposals(b, strict, loose, where)
 	j.lies(l, b, where)
+	if j.extractor != "" {
+		j.prose(l, b, strict, loose, since, where)
+	}
 	if record != "" {
 		j.tally.count(fits, tokens(record) <= blockTokens, "%s", where(fmt.Sprintf("a block of %d tokens", tokens(record))))
 	}
@@ -263,6 +270,9 @@ func (j *judge) answers(l *lane, b block, strict, loose, since Gold, where func(
 		j.tally.count(stored, there, "%s", where("an answer of the user is missing: "+a.Question))
 	}
 	for _, line := range b.decisions {
+		if j.extractor != "" && l.stated(b, line, strict, loose) {
+			continue // it was said in prose
+		}
 		j.tally.count(stale, now[line], "%s", where("a decision that does not hold: "+line))
 	}
 }
@@ -303,7 +313,7 @@ func (j *judge) lies(l *lane, b block, where func(string) string) {
 func (j *judge) words(l *lane, b block, strict, since Gold, p *point, where func(string) string) {
 	for _, id := range strict.Said {
 		plant := l.session.plant(id)
-		there := contains(b.text, plant.Exact)
+		there := plant.shown(b.text)
 		if plant.Kind == Value && l.session.Shape != Heavy {
 			p.said++
 			if there {

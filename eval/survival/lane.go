@@ -32,6 +32,9 @@ type world struct {
 	base   string // of the upstream
 	server *http.Server
 	ended  chan struct{}
+	// reader is the extractor's model, behind a server of its own; nil for none.
+	reader       *eval.Upstream
+	readerServer *http.Server
 
 	mu    sync.Mutex
 	lanes map[string]*lane
@@ -73,6 +76,9 @@ func (w *world) find(name string) *lane {
 func (w *world) stop() {
 	_ = w.server.Close()
 	<-w.ended
+	if w.readerServer != nil {
+		_ = w.readerServer.Close()
+	}
 }
 
 // upstreams are the base URLs as the provider's own SDK takes them.

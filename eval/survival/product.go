@@ -10,7 +10,9 @@ import (
 type Product interface {
 	// Start runs a proxy with a store of its own on a free port of loopback, in
 	// front of the base URL of each protocol, as the provider's SDK takes it.
-	Start(ctx context.Context, upstreams map[holdfast.Protocol]string, without Ablation) (Proxy, error)
+	// extractor is the base URL, for Chat, of the model that reads the sessions; "":
+	// none does.
+	Start(ctx context.Context, upstreams map[holdfast.Protocol]string, extractor string, without Ablation) (Proxy, error)
 }
 
 // Proxy is one running proxy. Its methods are safe for concurrent use.

@@ -23,6 +23,9 @@ type Options struct {
 	Compactors []string
 	// Interleavings is the number of sessions in which much happens at once.
 	Interleavings int
+	// Extractors are the names of those that read sessions, each in a run of its own;
+	// empty for none. All other runs are without one.
+	Extractors []string
 	// Brief leaves out the baselines and what breaks without a safeguard.
 	Brief bool
 	// Progress is told of each part that has ended; nil for nobody.
@@ -34,7 +37,6 @@ type Report struct {
 	Seeds         int      `json:"seeds"`
 	Compactions   int      `json:"compactions"`
 	Protocols     []string `json:"protocols"`
-	Extractor     string   `json:"extractor"`
 	Sessions      int      `json:"sessions"`
 	Requests      int      `json:"requests"`
 	Interleavings int      `json:"interleavings"`
@@ -47,6 +49,8 @@ type Report struct {
 	// could do.
 	Baselines []Baseline `json:"baselines"`
 	Ablations []Broken   `json:"ablations"`
+	// Extractors are the same sessions with an extractor that reads them.
+	Extractors []Extracted `json:"extractors"`
 	// Unmeasured are the goals that this run says nothing of.
 	Unmeasured []string `json:"unmeasured"`
 	Passed     bool     `json:"passed"`
@@ -79,7 +83,8 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 	if o.Brief {
 		baselines, ablations = nil, nil
 	}
-	total := o.Seeds*(len(compactors)+1+len(baselines)) + 1 + len(ablations)
+	extractors := slices.DeleteFunc(Extractors(), func(x Extractor) bool { return !slices.Contains(o.Extractors, x.Name) })
+	total := o.Seeds*(len(compactors)+1+len(baselines)) + 1 + len(ablations) + len(extractors)
 	done := 0
 	step := func() {
 		done++
@@ -88,7 +93,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 		}
 	}
 	r := Report{
-		Seeds: o.Seeds, Compactions: o.Compactions, Interleavings: o.Interleavings, Extractor: "none", Unmeasured: unmeasured,
+		Seeds: o.Seeds, Compactions: o.Compactions, Interleavings: o.Interleavings, Unmeasured: unmeasured,
 	}
 	for _, m := range manners {
 		if !slices.Contains(r.Protocols, string(m.Protocol)) {
@@ -100,7 +105,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 	for seed := range o.Seeds {
 		for k, c := range compactors {
 			sessions := sessionsOf(uint64(seed), k, manners, o.Compactions)
-			w, err := play(ctx, p, Whole, sessions, c, false)
+			w, err := play(ctx, p, Whole, sessions, c, nil, false)
 			if err != nil {
 				return r, err
 			}
@@ -111,7 +116,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 			step()
 		}
 		// Once more, and each proxy is gone after a turn.
-		w, err := play(ctx, p, Whole, sessionsOf(uint64(seed), len(compactors), manners, o.Compactions), Compactors()[0], true)
+		w, err := play(ctx, p, Whole, sessionsOf(uint64(seed), len(compactors), manners, o.Compactions), Compactors()[0], nil, true)
 		if err != nil {
 			return r, err
 		}
@@ -123,7 +128,7 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 		known := newKnown(b.Name)
 		for seed := range o.Seeds {
 			plain := slices.DeleteFunc(slices.Clone(manners), func(m eval.Manner) bool { return m.Opaque })
-			w, err := play(ctx, nil, Whole, sessionsOf(uint64(seed), 0, plain, o.Compactions), b, false)
+			w, err := play(ctx, nil, Whole, sessionsOf(uint64(seed), 0, plain, o.Compactions), b, nil, false)
 			if err != nil {
 				return r, err
 			}
@@ -144,6 +149,14 @@ func Run(ctx context.Context, p Product, o Options) (Report, error) {
 		r.Ablations = append(r.Ablations, broken)
 		step()
 	}
+	for k, x := range extractors {
+		e, err := extracts(ctx, p, x, o, 60+k, manners)
+		if err != nil {
+			return r, err
+		}
+		r.Extractors = append(r.Extractors, e)
+		step()
+	}
 	r.finish(j, all)
 	return r, nil
 }
@@ -159,8 +172,9 @@ func sessionsOf(seed uint64, k int, manners []eval.Manner, compactions int) []*S
 }
 
 // play runs sessions at once through one proxy, or straight to the upstream when
-// p is nil. With stops, the proxy of each is gone after a turn of its seed.
-func play(ctx context.Context, p Product, without Ablation, sessions []*Session, c Compactor, stops bool) (*world, error) {
+// p is nil. An extractor reads them, unless it is nil. With stops, the proxy of each
+// is gone after a turn of its seed.
+func play(ctx context.Context, p Product, without Ablation, sessions []*Session, c Compactor, x *Extractor, stops bool) (*world, error) {
 	w, err := newWorld(c.Name + fmt.Sprint(sessions[0].Seed))
 	if err != nil {
 		return nil, err
@@ -168,7 +182,13 @@ func play(ctx context.Context, p Product, without Ablation, sessions []*Session,
 	defer w.stop()
 	base := w.base
 	if p != nil {
-		proxy, err := p.Start(ctx, w.upstreams(), without)
+		extractor := ""
+		if x != nil {
+			if extractor, err = w.readBy(*x, sessions); err != nil {
+				return nil, err
+			}
+		}
+		proxy, err := p.Start(ctx, w.upstreams(), extractor, without)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +232,7 @@ func ablate(ctx context.Context, p Product, a Ablation, manners []eval.Manner) (
 	default:
 		for seed := range uint64(2) {
 			var w *world
-			if w, err = play(ctx, p, a, sessionsOf(seed, 50, manners, 4), Compactors()[0], false); err != nil {
+			if w, err = play(ctx, p, a, sessionsOf(seed, 50, manners, 4), Compactors()[0], nil, false); err != nil {
 				break
 			}
 			j.world(w)
@@ -234,20 +254,27 @@ func ablate(ctx context.Context, p Product, a Ablation, manners []eval.Manner) (
 func (j *judge) figures() []Figure {
 	var out []Figure
 	for _, row := range rows {
+		if _, looked := j.tally[row.id]; row.read && !looked {
+			continue
+		}
 		f := *j.tally.of(row.id)
-		f.ID, f.What, f.Goal = string(row.id), row.what, row.goal
+		f.ID, f.What, f.Goal, f.OfExtractor = string(row.id), row.what, row.goal, row.read
 		switch row.id {
 		case values:
 			for _, p := range j.curves {
 				f.Checked += p.said
 				f.Failed += p.said - p.kept
 			}
-		case growth:
-			mean := 0.0
-			for _, s := range j.slopes {
-				mean += s / float64(len(j.slopes))
+		case growth, inputs:
+			list := j.slopes
+			if row.id == inputs {
+				list = j.inputs
 			}
-			f.Checked, f.Value = len(j.slopes), &mean
+			mean := 0.0
+			for _, s := range list {
+				mean += s / float64(len(list))
+			}
+			f.Checked, f.Value = len(list), &mean
 			f.Passed = mean < 1 && mean > -1
 			out = append(out, f)
 			continue
@@ -279,5 +306,8 @@ func (r *Report) finish(j *judge, all []*known) {
 	}
 	for _, b := range r.Ablations {
 		r.Passed = r.Passed && len(b.Figures) > 0
+	}
+	for _, x := range r.Extractors {
+		r.Passed = r.Passed && x.Passed()
 	}
 }
