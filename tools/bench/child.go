@@ -160,13 +160,14 @@ const (
 type fleet struct {
 	dir, binary string
 	upstream    string
+	extractor   bool // sessions are read by a model, a mock too
 	children    []*child
 	targets     map[string]target
 	workers     []*worker
 	tokens      uint64
 }
 
-func startFleet(ctx context.Context, dir, binary string) (*fleet, error) {
+func startFleet(ctx context.Context, dir, binary string, extractor bool) (*fleet, error) {
 	if err := cpuSupported(); err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func startFleet(ctx context.Context, dir, binary string) (*fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the bench itself: %w", err)
 	}
-	f := &fleet{dir: dir, binary: binary, targets: map[string]target{}}
+	f := &fleet{dir: dir, binary: binary, extractor: extractor, targets: map[string]target{}}
 	// Load and upstream are cheap beside what they measure: half the cores are
 	// enough for each, so that they do not push the proxies aside.
 	half := max(1, runtime.NumCPU()/2)
@@ -223,6 +224,10 @@ func (f *fleet) startHoldfast(ctx context.Context, name string, enabled bool) (*
 	text := fmt.Sprintf("[[upstream]]\nname = \"anthropic\"\nprotocol = \"anthropic\"\nbase_url = %q\n\n"+
 		"[[upstream]]\nname = \"openai\"\nprotocol = \"responses\"\nbase_url = %q\n\n"+
 		"[compaction_continuity]\nenabled = %t\n", f.upstream, f.upstream+"/v1", enabled)
+	if f.extractor && enabled {
+		text += fmt.Sprintf("\n[compaction_continuity.extractor]\nenabled = true\nroute = \"small:reader\"\n\n"+
+			"[[upstream]]\nname = \"small\"\nprotocol = \"chat\"\nbase_url = %q\nmodels = [\"reader\"]\n", f.upstream+readerPath)
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Command bench measures what Holdfast costs on the way of a request.
 //
-//	go run ./tools/bench [--quick | --long] [--json] [--streams N] [--holdfast PATH]
+//	go run ./tools/bench [--quick | --long] [--extractor] [--json] [--streams N] [--holdfast PATH]
 //
 // It builds `holdfast serve` from the tree and starts it twice, with the feature
 // on and off, beside a mock upstream and a control, each a process of its own on
@@ -79,6 +79,8 @@ type effort struct {
 	Workers []int `json:"concurrency"`
 	Streams int   `json:"streams"` // compared byte for byte
 	Idle    bool  `json:"idle"`    // wait a minute to see memory given back
+	// Extractor: sessions are read by a mock model behind the requests.
+	Extractor bool `json:"extractor"`
 }
 
 var (
@@ -94,6 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	long := flags.Bool("long", false, "take as long as good figures need")
 	asJSON := flags.Bool("json", false, "write JSON")
 	streams := flags.Int("streams", 0, "compare `N` streamed answers byte for byte (default 2,000; 100,000 with --long)")
+	extractor := flags.Bool("extractor", false, "have a mock model read the sessions behind the requests")
 	binary := flags.String("holdfast", "", "measure the binary at `PATH` instead of the tree")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -111,6 +114,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case *long:
 		e = longEffort
 	}
+	e.Extractor = *extractor
 	if *streams > 0 {
 		e.Streams = *streams
 	}
@@ -148,7 +152,7 @@ func measure(ctx context.Context, e effort, binary string, progress func(string)
 		}
 	}
 	start := time.Now()
-	f, err := startFleet(ctx, dir, binary)
+	f, err := startFleet(ctx, dir, binary, e.Extractor)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ type recordedRow struct {
 	Harvested int `json:"harvested"` // plan changes
 	Unlinked  int `json:"unlinked"`  // requests
 	Lost      int `json:"lost"`      // batches that were dropped or refused
+	Calls     int `json:"calls"`     // of the extractor, that ended well
 	// Reasons counts the unlinked requests by what the metrics call outcome.
 	Reasons map[string]int `json:"unlinked_reasons,omitempty"`
 }
@@ -44,9 +45,12 @@ func (f *fleet) recorded(ctx context.Context) (r recordedRow, err error) {
 func readRecorded(text string) (r recordedRow, err error) {
 	sums := map[string]*int{
 		"holdfast_harvest_facts_total": &r.Harvested, "holdfast_unlinked_total": &r.Unlinked,
-		"holdfast_store_errors_total": &r.Lost, "holdfast_records_dropped_total": &r.Lost,
+		"holdfast_extraction_jobs_total": &r.Calls, "holdfast_store_errors_total": &r.Lost, "holdfast_records_dropped_total": &r.Lost,
 	}
 	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "holdfast_extraction_jobs_total") && !strings.Contains(line, `outcome="ok"`) {
+			continue
+		}
 		end := strings.IndexAny(line, "{ ")
 		if end < 0 || sums[line[:end]] == nil {
 			continue

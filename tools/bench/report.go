@@ -57,8 +57,8 @@ func (r *report) text() string {
 	if s.Problem != "" {
 		fmt.Fprintf(&b, "  first refusal: %s\n", s.Problem)
 	}
-	fmt.Fprintf(&b, "recorded: %d plan changes; %d requests not linked%s; %d batches not stored\n\n",
-		r.Recorded.Harvested, r.Recorded.Unlinked, r.Recorded.reasons(), r.Recorded.Lost)
+	fmt.Fprintf(&b, "recorded: %d plan changes; %d requests not linked%s; %d batches not stored; %d calls of the extractor\n\n",
+		r.Recorded.Harvested, r.Recorded.Unlinked, r.Recorded.reasons(), r.Recorded.Lost, r.Recorded.Calls)
 	table(&b, func(w *tabwriter.Writer) {
 		fmt.Fprint(w, "figure\tgoal\tvalue\tworst cell\t\n")
 		for _, g := range r.Goals {

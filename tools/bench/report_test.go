@@ -194,8 +194,10 @@ holdfast_unlinked_totals{outcome="store"} 100
 holdfast_store_errors_total{outcome="unavailable"} 4
 holdfast_records_dropped_total 5
 holdfast_harvest_facts_total{outcome="TodoWrite"} 1.2e+03
+holdfast_extraction_jobs_total{outcome="ok"} 7
+holdfast_extraction_jobs_total{outcome="queued"} 8
 `)
-	want := recordedRow{Harvested: 1200, Unlinked: 5, Lost: 9, Reasons: map[string]int{"store": 2, "no_session_id": 3}}
+	want := recordedRow{Calls: 7, Harvested: 1200, Unlinked: 5, Lost: 9, Reasons: map[string]int{"store": 2, "no_session_id": 3}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,6 +96,9 @@ func (m *mock) answer(k answerKey) *answer {
 func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k := answerKey{protocol: holdfast.Anthropic}
 	switch {
+	case strings.HasPrefix(r.URL.Path, readerPath):
+		readNothing(w, r)
+		return
 	case strings.HasSuffix(r.URL.Path, "/responses"):
 		k.protocol = holdfast.Responses
 	case !strings.HasSuffix(r.URL.Path, "/messages"):
@@ -118,6 +122,23 @@ func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.stream(w, r, a, text, ans.ends)
+}
+
+// readerPath is the base path of the extractor's model.
+const readerPath = "/reader/v1"
+
+var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
+
+// readNothing answers a request of the extractor: there is nothing to extract.
+func readNothing(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	base := baseRevision.FindSubmatch(body)
+	if err != nil || base == nil {
+		http.Error(w, "no request of the extractor", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"id":"c","object":"chat.completion","model":"reader","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{\"schema_version\":1,\"base_revision\":%s}"}}],"usage":{"prompt_tokens":900,"completion_tokens":12,"total_tokens":912}}`, base[1])
 }
 
 // stream writes an answer frame by frame.
