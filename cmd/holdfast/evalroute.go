@@ -137,16 +137,7 @@ func (e *extractor) call(ctx context.Context, b extract.Batch) (continuity.Delta
 		}
 		return nothing, err
 	}
-	var said extract.Answer
-	for _, event := range answer.Events {
-		switch event := event.(type) {
-		case holdfast.AssistantMessage:
-			said.Text += event.Text + string(event.Data)
-		case holdfast.ToolCall:
-			said.Calls++
-		}
-	}
-	items, dropped, reason := extract.Parse(said, b.Base.Revision)
+	items, dropped, reason := extract.Parse(answerOf(answer.Events), b.Base.Revision)
 	e.tally(dropped)
 	if reason != "" {
 		e.found.Discarded[string(reason)]++
