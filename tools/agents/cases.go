@@ -63,6 +63,13 @@ var steps = []string{
 	"Switch the nightly import over",
 }
 
+// What the person types first, with a choice that no tool call states.
+const (
+	firstPrompt = "Please rework the nightly import, step by step. " + choice
+	choice      = chosen + ", because the auditors read it."
+	chosen      = "Never write to the table audit_log"
+)
+
 const (
 	pending = holdfast.StepPending
 	working = holdfast.StepInProgress

@@ -100,6 +100,25 @@ func valuesIn(requests []eval.Request, values []string, compactions int) error {
 	return nil
 }
 
+// choiceIn is nil when every turn behind every compaction has the person's choice
+// among the constraints of its one block, and not only as words.
+func choiceIn(requests []eval.Request, compactions int) error {
+	epochs, err := eval.JudgeEpochs(requests, make([][]holdfast.Step, compactions))
+	if err != nil {
+		return err
+	}
+	for _, e := range epochs {
+		for i, j := range e.Requests {
+			_, section, _ := strings.Cut(j.Block, "## Constraints")
+			section, _, _ = strings.Cut(section, "## ")
+			if j.Copies != 1 || !strings.Contains(section, chosen) {
+				return fmt.Errorf("turn %d after compaction %d: %d blocks, the first without the constraint %q", i+1, e.Compaction, j.Copies, chosen)
+			}
+		}
+	}
+	return nil
+}
+
 func counted(got, want int) error {
 	if got != want {
 		return fmt.Errorf("holdfast_compactions_total shows %d committed, the agent compacted %d times", got, want)

@@ -29,8 +29,8 @@ type child struct {
 }
 
 // startHoldfast runs `holdfast serve` with its data and log in dir, in front of
-// the upstream.
-func startHoldfast(ctx context.Context, binary, dir, upstream string, enabled bool) (*child, error) {
+// the upstream. Where reader is not "", the model there reads the sessions.
+func startHoldfast(ctx context.Context, binary, dir, upstream, reader string, enabled bool) (*child, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -40,6 +40,10 @@ func startHoldfast(ctx context.Context, binary, dir, upstream string, enabled bo
 		"[[upstream]]\nname = \"chat\"\nprotocol = \"chat\"\nbase_url = %q\n\n"+
 		"[[upstream]]\nname = \"gemini\"\nprotocol = \"gemini\"\nbase_url = %q\n\n"+
 		"[compaction_continuity]\nenabled = %t\n", upstream, upstream+"/v1", upstream+"/v1", upstream, enabled)
+	if reader != "" {
+		text += fmt.Sprintf("\n[compaction_continuity.extractor]\nenabled = true\nroute = \"reader:scripted\"\n\n"+
+			"[[upstream]]\nname = \"reader\"\nprotocol = \"chat\"\nbase_url = %q\n", reader+"/v1")
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func claudeCase(name, version string, script []eval.Reply, env ...string) agentC
 	return agentCase{
 		name: name, agent: "claude-code", pkg: claudePackage(version), script: script,
 		drive: inTurn(
-			begin("Please rework the nightly import, step by step."), ask("Go on."), ask("What is next? Go on."),
+			begin(firstPrompt), ask("Go on."), ask("What is next? Go on."),
 			ask("/compact"), ask("Go on with the next one."),
 		),
 		plans:   [][]holdfast.Step{first, second},

@@ -56,6 +56,6 @@ func driveCline(ctx context.Context, d desk) error {
 	if _, err := d.run(ctx, "auth", "-p", "openai", "-k", "sk-dummy", "-m", "scripted", "-b", d.base+"/v1"); err != nil {
 		return err
 	}
-	_, err := d.run(ctx, "--json", "Please rework the nightly import, step by step.")
+	_, err := d.run(ctx, "--json", firstPrompt)
 	return err
 }

@@ -40,7 +40,7 @@ func codexCase(name, provider string) agentCase {
 			say("All is well.", small),
 		},
 		drive: inTurn(
-			begin("Please rework the nightly import, step by step."), ask("Go on."), ask("What is next? Go on."),
+			begin(firstPrompt), ask("Go on."), ask("What is next? Go on."),
 			ask("Go on with the next one."), ask("And now?"),
 		),
 		plans: [][]holdfast.Step{first, second},

@@ -37,7 +37,7 @@ func geminiCase() agentCase {
 			say("All is well.", small),
 		},
 		drive: inTurn(
-			ask("Please rework the nightly import, step by step.", "--session-id", "5f0c2f52-9d0e-4f4e-8a51-6b1f6f6f0a03"),
+			ask(firstPrompt, "--session-id", "5f0c2f52-9d0e-4f4e-8a51-6b1f6f6f0a03"),
 			again("Go on."), again("What is next? Go on."), again("And now?"),
 		),
 		plans: [][]holdfast.Step{first, second},

@@ -15,14 +15,17 @@
 // cline, which needs a terminal for it, take their session up again after a
 // restart; opencode and pi fork it, too.
 //
-// Each case runs three times: directly, through `holdfast serve` with the
-// feature off, and with it on. It passes when
+// Each case runs four times: directly, through `holdfast serve` with the feature
+// off, with it on, and with a scripted model that reads the session for what the
+// person chose in prose. It passes when
 //
 //   - with the feature on, both compactions were recognised, and in every turn
 //     behind each of them the plan is there: all open steps, in order, with
 //     their status, in one copy, and no request differs from what the agent sent
 //     by more than that; of pi, which has no plan tool, the exact values of the
 //     user's first message take the plan's place;
+//   - where the session is read, what the person chose in the first message is a
+//     constraint in every turn behind each of them, too;
 //   - without Holdfast all of that was lost, so that the case proves something;
 //   - with the feature off, what arrives at the upstream is what the agent sent,
 //     byte for byte, and has the structure of what it sends directly, in one of

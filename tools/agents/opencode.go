@@ -66,7 +66,7 @@ func driveOpenCode(ctx context.Context, d desk) error {
 	}
 	session, err := o.create(ctx, "/session")
 	if err == nil {
-		err = o.say(ctx, session, "Please rework the nightly import, step by step.", "Go on.", "What is next? Go on.")
+		err = o.say(ctx, session, firstPrompt, "Go on.", "What is next? Go on.")
 	}
 	o.stop()
 	if err != nil {

@@ -43,7 +43,7 @@ func piCase(provider, api string) agentCase {
 		plans:  make([][]holdfast.Step, 2),
 		drive: func(ctx context.Context, d desk) error {
 			return drivePi(ctx, d, provider, "Please rework the nightly import. It writes to the table "+values[0]+", starts at "+values[1]+
-				" and gives up after "+values[2]+".")
+				" and gives up after "+values[2]+". "+choice)
 		},
 		prepare: func(d desk) error {
 			models := fmt.Sprintf(`{"providers":{%q:{"baseUrl":%q,"api":%q,"apiKey":"sk-dummy","models":[{"id":"scripted","name":"scripted",`+

@@ -37,7 +37,7 @@ func qwenCase() agentCase {
 			look, say("It goes well.", small),
 		},
 		drive: inTurn(
-			ask("--session-id", "Please rework the nightly import, step by step."), ask("--resume", "/compress"),
+			ask("--session-id", firstPrompt), ask("--resume", "/compress"),
 			ask("--resume", "Go on."), ask("--resume", "What is next? Go on."),
 		),
 		plans: [][]holdfast.Step{first, second},

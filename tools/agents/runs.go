@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -42,6 +44,7 @@ const (
 	direct mode = "direct" // nothing
 	off    mode = "off"    // Holdfast, feature off
 	on     mode = "on"     // Holdfast, feature on
+	read   mode = "read"   // and a scripted model that reads the session
 )
 
 // traffic is what was seen of one session.
@@ -64,7 +67,7 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 		}
 		return nil
 	}
-	if failed := play(1, direct, off, on); failed != nil {
+	if failed := play(1, direct, off, on, read); failed != nil {
 		return failed
 	}
 	same := sameStructure(seen[direct].arrived, seen[off].arrived)
@@ -88,6 +91,8 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 		add("on: plan kept", c.survived(seen[on].arrived)),
 		add("on: same bytes before", sameBytes(head(seen[on].sent), headArrived(seen[on].arrived))),
 		add("on: only the plan added", onlyInserted(seen[on].sent, seen[on].arrived)),
+		add("read: choice kept", choiceIn(seen[read].arrived, len(c.plans))),
+		add("read: plan kept", c.survived(seen[read].arrived)),
 	}
 }
 
@@ -111,7 +116,16 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 	var front *relay
 	var proxy *child
 	if m != direct {
-		if proxy, err = startHoldfast(ctx, w.holdfast, filepath.Join(w.dir, "holdfast-"+filepath.Base(home)), base, m == on); err != nil {
+		reader := ""
+		if m == read {
+			model := func(_ int, r eval.Request) eval.Reply { return eval.Reply{Text: stating(r.Body)} }
+			var stopReader func()
+			if reader, stopReader, err = serve(ctx, eval.NewUpstream(eval.Config{Seed: "reader", Side: model, Turn: model, Summary: model})); err != nil {
+				return t, err
+			}
+			defer stopReader()
+		}
+		if proxy, err = startHoldfast(ctx, w.holdfast, filepath.Join(w.dir, "holdfast-"+filepath.Base(home)), base, reader, m == on || m == read); err != nil {
 			return t, err
 		}
 		defer proxy.stop()
@@ -140,10 +154,25 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 			return t, err
 		}
 	}
-	if runErr == nil && m == on {
+	if runErr == nil && (m == on || m == read) {
 		t.compactions, runErr = proxy.compactions(ctx)
 	}
 	return t, runErr
+}
+
+var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
+
+// stating is the answer of a model that states the person's choice where it stands in
+// what it is sent.
+func stating(body []byte) string {
+	revision, constraints := "0", "[]"
+	if m := baseRevision.FindSubmatch(body); m != nil {
+		revision = string(m[1])
+	}
+	if bytes.Contains(body, []byte(choice)) {
+		constraints = fmt.Sprintf(`[{"statement":%q,"quote":%q}]`, chosen, choice)
+	}
+	return fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":%s}`, revision, constraints)
 }
 
 // keepRequests writes what was seen into a directory, for a person to read.
