@@ -63,7 +63,13 @@ type Attempt struct {
 	session  holdfast.SessionID
 	branch   holdfast.BranchID
 	settled  bool
+	left     time.Duration // that it may still wait for extraction
+	again    bool          // its session was overtaken while it waited
 }
+
+// maxBegins bounds how often a request is linked whose session another process
+// carried further while it waited.
+const maxBegins = 3
 
 // Linked reports whether the answer matters: it is harvested, or a boundary.
 func (a *Attempt) Linked() bool { return a.b != nil }
@@ -78,7 +84,22 @@ func (a *Attempt) Place() (holdfast.SessionID, holdfast.BranchID, holdfast.Bound
 // only passes when the request is a side call, has no identity, or the store
 // fails. It waits for the store only as the package comment says.
 func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
-	a := &Attempt{e: e, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
+	var left time.Duration
+	if e.pool != nil {
+		left = e.cfg.Extractor.Barrier
+	}
+	for n := 1; ; n++ {
+		a := e.begin(ctx, codec, in, left)
+		if !a.again || n == maxBegins {
+			return a
+		}
+		left = a.left
+	}
+}
+
+// begin is Begin, once.
+func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.Duration) *Attempt {
+	a := &Attempt{e: e, left: left, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
 	tools := func() []holdfast.Tool {
 		if !in.Request.Tools.Present() {
 			return nil
@@ -217,9 +238,11 @@ func (a *Attempt) opened(ctx context.Context) bool {
 	return !a.s.dead
 }
 
-// pass unlinks the attempt: its session was erased meanwhile. s.mu is held.
+// pass unlinks the attempt, whose session was erased meanwhile, or overtaken: then it
+// is to be linked again. s.mu is held.
 func (a *Attempt) pass() *Attempt {
 	a.s.attempts--
+	a.again = !a.s.erased
 	a.s, a.b, a.ep = nil, nil, nil
 	return a
 }

@@ -252,7 +252,7 @@ func (e *Engine) forget(id holdfast.SessionID) {
 	defer e.mu.Unlock()
 	for k, s := range e.sessions {
 		if s.id() == id {
-			s.kill()
+			s.erase()
 			e.unrecord(s)
 			delete(e.sessions, k)
 			e.content.forget(k)

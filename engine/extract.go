@@ -240,8 +240,9 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 	}
 	s, b := a.s, a.b
 	start := time.Now()
-	limit := time.NewTimer(e.cfg.Extractor.Barrier)
+	limit := time.NewTimer(a.left)
 	defer limit.Stop()
+	defer func() { a.left -= time.Since(start) }()
 	waited, before := false, ""
 	for !s.dead {
 		r := e.read(s, b, a.set, a.forWhom())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -375,4 +376,56 @@ func TestExtractionAndHarvestDoNotLoseEachOther(t *testing.T) {
 		t.Errorf("after a restart:\n%s", a.Block)
 	}
 	done(a)
+}
+
+// A person edits while a request waits for the extractor, so that what this process
+// harvested meanwhile is refused: the request is linked again, and carries both.
+func TestAnEditWhileARequestWaitsCostsItNoBlock(t *testing.T) {
+	news := []entry{call("c2", "update_plan", steps("completed:a", "in_progress:b")), result("c2", ok)}
+	for _, tt := range []struct {
+		name string
+		sent func(h []entry) []entry
+		got  func(a *engine.Attempt) string
+	}{
+		{
+			"a compaction request",
+			func(h []entry) []entry { return append(append(h, user(said)), append(news, user(codexMarker))...) },
+			func(a *engine.Attempt) string { return a.Block },
+		},
+		{
+			"the first request of an epoch",
+			func([]entry) []entry { return append([]entry{user("build it"), {Item: "blob"}, user(said)}, news...) },
+			func(a *engine.Attempt) string {
+				if a.Insert == nil {
+					return ""
+				}
+				return a.Insert.Text
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				h := w.turn(s1, []entry{user("Use rule 1.")}, call("c1", "update_plan", steps("in_progress:a", "pending:b")))
+				o.set(func(context.Context) error { time.Sleep(1500 * time.Millisecond); return nil })
+				h = w.turn(s1, append(h, result("c1", ok), user("Use rule 2.")), long("working"))
+				edited := make(chan struct{})
+				go func() {
+					defer close(edited)
+					time.Sleep(100 * time.Millisecond)
+					w.edit(s1, keepTo("no cgo"))
+				}()
+				start := time.Now()
+				a := w.begin(s1, tt.sent(h)...)
+				<-edited
+				if waited := time.Since(start); waited > 2*time.Second {
+					t.Errorf("it waited %s", waited)
+				}
+				if got := tt.got(a); !strings.Contains(got, "- no cgo\n") || !strings.Contains(got, "[in_progress] b\n") {
+					t.Errorf("it carries\n%s\n%s", got, w.log)
+				}
+				done(a)
+			})
+		})
+	}
 }

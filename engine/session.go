@@ -24,9 +24,10 @@ type session struct {
 	loaded    bool
 	void      atomic.Bool // the store refused a batch: nothing more is written of it
 	dead      bool        // erased, evicted or in conflict: its state counts no more
-	whole     bool        // the store missed something: write the whole state next
-	unsettled bool        // found by content, and nothing yet by which it can be found again
-	began     indexKey    // what an unsettled session began with
+	erased    bool
+	whole     bool     // the store missed something: write the whole state next
+	unsettled bool     // found by content, and nothing yet by which it can be found again
+	began     indexKey // what an unsettled session began with
 	branches  []*branch
 	memo      memo
 	toolsKey  uint64 // hash of the tools that offers was read from
@@ -130,6 +131,12 @@ func (s *session) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead = true
+}
+
+func (s *session) erase() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead, s.erased = true, true
 }
 
 // idleSince is how long nothing has used the session; 0 while something does.
