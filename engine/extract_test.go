@@ -429,3 +429,45 @@ func TestAnEditWhileARequestWaitsCostsItNoBlock(t *testing.T) {
 		})
 	}
 }
+
+// What the extractor brings while the first request of an epoch waits is stored with
+// the epoch and its block, not before: a process that ends meanwhile would leave an
+// epoch for which nothing is ever written.
+func TestAnEpochIsNotStoredBeforeItsBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		w.cfg.Extractor.InputTokens = 1000
+		w.restart()
+		hold := make(chan struct{})
+		h := []entry{user(said), long("Done")}
+		h = w.turn(s1, append(h, user("go on")), call("c1", "update_plan", steps("in_progress:a")))
+		time.Sleep(time.Second)
+		o.set(func(context.Context) error {
+			if len(o.sent()) > 2 {
+				<-hold
+			}
+			return nil
+		})
+		filler := strings.Repeat("I care for how this reads. ", 100)
+		h = w.turn(s1, append(h, result("c1", ok), user("Use rule 1.\n"+filler), answer("a"), user("Use rule 2.\n"+filler)), answer("working"))
+		h = []entry{user(said), {Item: "blob"}, user("next")}
+		first := w.e
+		got := make(chan *engine.Attempt)
+		go func() { got <- w.begin(s1, h...) }()
+		time.Sleep(time.Second)
+		if n := len(o.sent()); n != 3 {
+			t.Fatalf("%d calls", n)
+		}
+		w.start() // beside the first, which is killed as far as the store knows
+		a := w.begin(s1, h...)
+		if a.Insert == nil || !strings.Contains(a.Insert.Text, "[in_progress] a\n") {
+			t.Errorf("inserted: %+v\n%s", a.Insert, w.log)
+		}
+		done(a)
+		close(hold)
+		done(<-got)
+		if err := first.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -440,8 +440,12 @@ func (e *Engine) wrote(s *session, err error) {
 	s.whole = true
 }
 
-// collect adds what the store does not have of b.
+// collect adds what the store does not have of b: nothing while its epoch is opening,
+// since the next process would find that epoch without a block.
 func (b *branch) collect(batch *store.Batch) {
+	if b.current().opening != nil {
+		return
+	}
 	batch.Branches = append(batch.Branches, b.row)
 	first := max(b.stored.epochs-1, 0)
 	for i := first; i < len(b.epochs); i++ {
