@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -118,7 +119,15 @@ func (a *Attempt) forWhom() holdfast.Attempt {
 // read puts the next batch of a branch that may hold something into the queue, unless
 // one is under way, and returns the job; nil: there is nothing to wait for. What
 // cannot hold anything moves the watermark alone. s.mu is held.
-func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt) *reading {
+func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt) (r *reading) {
+	// A panic here is a defect of ours, on a goroutine that would take the process with
+	// it, or a request: these go on without what is not read.
+	defer func() {
+		if x := recover(); x != nil {
+			e.log.Error("the extraction of a branch failed by a defect", "session", s.row.ID, "branch", b.row.ID, "panic", fmt.Sprintf("%T", x))
+			r = nil
+		}
+	}()
 	if b.reading != nil {
 		if b.heard != nil && b.reading.mark != b.heard[len(b.heard)-1].ID && !b.reading.again {
 			b.reading.again = true

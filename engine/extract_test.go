@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -468,6 +469,46 @@ func TestAnEpochIsNotStoredBeforeItsBlock(t *testing.T) {
 		done(<-got)
 		if err := first.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A defect in what looks for the next batch ends neither the process nor the reading
+// of other sessions, and no request waits for it or misses its block.
+func TestAPanicInLookingForTheNextBatchIsCaught(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		var broken atomic.Bool
+		redact := w.cfg.Redact
+		w.cfg.Redact = func(s string) (string, int) {
+			if broken.Load() && strings.Contains(s, "rule 2") {
+				panic("secret words")
+			}
+			return redact(s)
+		}
+		w.cfg.Extractor.Workers = 1
+		w.restart()
+		o.set(func(context.Context) error { time.Sleep(time.Second); return nil })
+		h := w.planned(s1)
+		h = w.turn(s1, append(h, user("Use rule 1.")), long("Done"))
+		w.turn(s1, append(h, user("Use rule 2.")), long("Done"))
+		broken.Store(true)
+		time.Sleep(3 * time.Second) // it is looked for behind the first job
+		h = []entry{user("build it"), {Item: "blob"}, user("next")}
+		for range 2 {
+			if block := w.block(h, long("Going")); !strings.Contains(block, "[in_progress] a\n") || !strings.Contains(block, "Use rule 1.") {
+				t.Errorf("the block of the epoch\n%s", block)
+			}
+			h = append(h, long("Going"), user("more"))
+		}
+		other := request{session: "s2"}
+		a := w.begin(other, append(w.turn(other, []entry{user(said)}, long("Done")), user(codexMarker))...)
+		if !strings.Contains(a.Block, said) {
+			t.Errorf("the block of another session\n%s", a.Block)
+		}
+		done(a)
+		if log := w.log.String(); strings.Contains(log, "secret") || !strings.Contains(log, "failed by a defect") {
+			t.Errorf("logged\n%s", log)
 		}
 	})
 }
