@@ -294,3 +294,32 @@ func TestNobodyEditsWhatAnotherPrincipalHas(t *testing.T) {
 		t.Errorf("it has %q", got)
 	}
 }
+
+// A fork has the capsule with all that was read, and edited, up to its point: what it
+// reads again would cost again, and bring back what the person changed.
+func TestAForkDoesNotReadAgainWhatWasEditedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		h := w.turn(s1, []entry{user(said)}, long("Done"))
+		h = w.turn(s1, append(h, user("go on")), long("Going"))
+		time.Sleep(time.Second)
+		w.edit(s1, continuity.Edit{Op: continuity.EditChange, ID: "c1", Statement: "Use port 6000 for the replica."})
+		time.Sleep(time.Second)
+		h = w.turn(s1, append(h, user("next")), long("Yes"))
+		time.Sleep(time.Second)
+		if n := len(o.sent()); n != 1 {
+			t.Fatalf("%d calls: %q", n, o.sent())
+		}
+		r := request{session: "s2", fork: "s1"}
+		w.turn(r, append(h, user("Use rule 2.")), long("Other"))
+		time.Sleep(time.Second)
+		for _, text := range o.sent()[1:] {
+			if _, data, _ := strings.Cut(text, "\n\n"); strings.Contains(data, said) {
+				t.Errorf("it was read again:\n%s", text)
+			}
+		}
+		if got := constraints(w.newest(r)); !slices.Equal(got, []string{"Use port 6000 for the replica.", "Use rule 2."}) {
+			t.Errorf("the fork has %q", got)
+		}
+	})
+}

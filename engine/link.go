@@ -288,7 +288,7 @@ func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip in
 	b.epochs, b.foldedThrough = []*epoch{ne}, tip+1
 	b.confirmed.Branch, b.effective.Branch = b.row.ID, b.row.ID
 	if c := from.at(ep.row.N, tip+1); set.CopyOnFork && c.Revision > 0 {
-		b.row.ParentRevision = c.Revision
+		b.row.ParentRevision, b.row.Watermark = c.Revision, c.Watermark // what it holds is not read again
 		c.Branch = b.row.ID
 		b.advance(continuity.Seal(c), 0, now)
 		b.confirmed = b.effective
