@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -509,6 +510,21 @@ func TestAPanicInLookingForTheNextBatchIsCaught(t *testing.T) {
 		done(a)
 		if log := w.log.String(); strings.Contains(log, "secret") || !strings.Contains(log, "failed by a defect") {
 			t.Errorf("logged\n%s", log)
+		}
+	})
+}
+
+// A slow model's answer is paid for: a session that nothing used meanwhile takes it.
+func TestAResultForAnIdleSessionIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		w.cfg.Extractor.Timeout = 2 * time.Minute
+		w.restart()
+		o.set(func(context.Context) error { time.Sleep(engine.IdleTimeout + 10*time.Second); return nil })
+		w.turn(s1, append(w.planned(s1), user(said)), long("Done"))
+		time.Sleep(engine.IdleTimeout + 20*time.Second)
+		if got := constraints(w.newest(s1)); !slices.Equal(got, []string{said}) {
+			t.Errorf("it has %q", got)
 		}
 	})
 }

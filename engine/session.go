@@ -146,7 +146,7 @@ func (s *session) idleSince(now time.Time) time.Duration {
 	switch {
 	case s.dead:
 		return ContentIdleTimeout
-	case s.attempts > 0:
+	case s.attempts > 0, slices.ContainsFunc(s.branches, func(b *branch) bool { return b.reading != nil }):
 		return 0
 	}
 	return now.Sub(s.usedAt)
