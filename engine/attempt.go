@@ -176,6 +176,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.D
 		e.harvest(l, set, h, v.Kind == holdfast.Compaction)
 	}
 	a.base, a.offers = len(a.ep.anchors), s.offered(in, tools)
+	if h.summaryAt >= 0 && !l.replay {
+		a.ep.carried, a.ep.summaryRow = h.carried, h.row
+	}
 	switch {
 	case v.Kind == holdfast.Compaction:
 		if heard := l.b.hear(l.ep, h); len(heard) > len(l.b.heard) {
@@ -389,7 +392,6 @@ func (a *Attempt) stick(h *history) {
 // carry one, and waits for it to be durable: the next process must repeat it.
 func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
 	ep, b := a.ep, a.b
-	ep.carried, ep.summaryRow = h.carried, h.row
 	if !h.carried {
 		// What the block says is the state when the epoch opened, with what was read
 		// since of the one before.

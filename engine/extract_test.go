@@ -528,3 +528,31 @@ func TestAResultForAnIdleSessionIsTaken(t *testing.T) {
 		}
 	})
 }
+
+// What came too late for a compaction changes no block where the summary carries one,
+// also while that is not known of the epoch.
+func TestALateResultWritesNoBlockBesideTheSummarys(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("another process goes on: %v", restarted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				h := w.planned(s1)
+				time.Sleep(time.Second)
+				a := w.begin(s1, append(h, user(codexMarker))...)
+				o.set(func(context.Context) error { time.Sleep(3 * time.Second); return nil })
+				a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+				done(a, answer("s"))
+				h = []entry{user("build it"), user(codexSummary + "s\n\n" + a.Block), user("next")}
+				h = w.turn(s1, h, long("go"))
+				if restarted {
+					w.restart()
+				}
+				done(w.begin(s1, append(h, user(said), long("so"), user(codexMarker))...))
+				time.Sleep(3 * time.Second)
+				if got := w.edit(s1, keepTo("no cgo")); got.Sticky || len(got.Before.Constraints) != 1 {
+					t.Errorf("sticky %v, with %q", got.Sticky, constraints(got.Before))
+				}
+			})
+		})
+	}
+}
