@@ -198,7 +198,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.D
 			return a.pass()
 		}
 		e.beginEpoch(ctx, a, h, p)
-		l.b.heard = nil
+		l.b.leave()
 		e.listen(a, h)
 	default:
 		if !a.opened(ctx) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,14 +44,17 @@ type placedText struct {
 	text   string
 }
 
-// hear lists what extraction may read of a history: of its epoch, what stands behind
-// the summary that opens it. s.mu is held.
+// hear lists what extraction may read of a history: what the epoch before left, and of
+// its own what stands behind the summary that opens it. s.mu is held.
 func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 	turn := 0
+	var out []extract.Message
 	if ep.row.N > 0 {
 		turn = newestTurn(b.at(ep.row.N-1, int(^uint(0)>>1)))
+		if ep == b.current() {
+			turn, out = max(turn, b.turn), slices.Clone(b.left)
+		}
 	}
-	var out []extract.Message
 	for _, t := range h.texts {
 		switch {
 		case t.anchor >= len(h.anchors):
@@ -65,6 +69,17 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 		out = append(out, extract.Message{ID: h.anchors[t.anchor].digest.String(), Turn: turn, Role: t.role, Text: t.text})
 	}
 	return out
+}
+
+// leave keeps for the epoch that opens what of the one before is not read. s.mu is held.
+func (b *branch) leave() {
+	own := b.heard[min(len(b.left), len(b.heard)):]
+	for _, m := range own {
+		b.turn = max(b.turn, m.Turn)
+	}
+	mark := cmp.Or(b.passed, b.row.Watermark)
+	read := slices.IndexFunc(own, func(m extract.Message) bool { return m.ID == mark })
+	b.heard, b.left = nil, own[read+1:] // all, where it is none of them
 }
 
 // newestTurn is the newest turn that a capsule knows of.

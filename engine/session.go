@@ -55,10 +55,13 @@ type branch struct {
 	stored               cursor            // what the store has
 	recording            *recording.Branch // nil until something was recorded by this process
 	edited               int               // the newest revision that a person made; 0: none
-	// Of extraction, while in memory: the messages of the newest history, the job
+	// Of extraction, while in memory: the messages of the newest history behind those
+	// that the epoch before left unread, the turn that this ended with, the job
 	// that is under way, how often batches have failed, and up to where these were
 	// passed over.
 	heard   []extract.Message
+	left    []extract.Message
+	turn    int
 	reading *reading
 	tries   map[string]int
 	passed  string
