@@ -323,3 +323,35 @@ func TestAForkDoesNotReadAgainWhatWasEditedSince(t *testing.T) {
 		}
 	})
 }
+
+// The block of an epoch may have been written anew since: a fork from before that has
+// neither the edit nor what the extractor brought.
+func TestAForkFromBeforeABlockWasWrittenAnewDoesNotCarryWhatIsNewInIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := w.opaque()
+		w.block(h, long("go"))
+		early := append(slices.Clone(h), long("go"), user("in another session"))
+		h = append(h, long("go"), user("more"))
+		w.block(h, long("so"))
+		time.Sleep(time.Second)
+		w.edit(s1, keepTo("no cgo"))
+		time.Sleep(time.Second)
+		h = append(h, long("so"), user("and"))
+		if got := w.block(h, long("yes")); !strings.Contains(got, "- no cgo\n") {
+			t.Fatalf("the branch carries\n%s", got)
+		}
+		r := request{session: "s2", fork: "s1"}
+		for range 2 {
+			a := w.begin(r, early...)
+			if a.Insert == nil || strings.Contains(a.Insert.Text, "no cgo") || !strings.Contains(a.Insert.Text, "1. [in_progress] a\n2. [pending] b\n") {
+				t.Errorf("the fork carries %+v", a.Insert)
+			}
+			done(a, long("there"))
+			early = append(early, long("there"), user("on"))
+		}
+		if got := constraints(w.newest(r)); got != nil {
+			t.Errorf("the fork has %q", got)
+		}
+	})
+}

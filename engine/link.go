@@ -287,13 +287,18 @@ func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip in
 	}
 	b.epochs, b.foldedThrough = []*epoch{ne}, tip+1
 	b.confirmed.Branch, b.effective.Branch = b.row.ID, b.row.ID
-	if c := from.at(ep.row.N, tip+1); set.CopyOnFork && c.Revision > 0 {
+	c := from.at(ep.row.N, tip+1)
+	later := ne.row.Block != "" && ep.row.Revision > c.Revision // it was written with what does not cross
+	if later && c.Revision == 0 {
+		ne.row.Block = ""
+	}
+	if set.CopyOnFork && c.Revision > 0 {
 		b.row.ParentRevision, b.row.Watermark = c.Revision, c.Watermark // what it holds is not read again
 		c.Branch = b.row.ID
 		b.advance(continuity.Seal(c), 0, now)
 		b.confirmed = b.effective
 		ne.row.Revision = b.effective.Revision
-		if from.outdated() && b.row.ParentRevision >= from.edited {
+		if later || from.outdated() && b.row.ParentRevision >= from.edited {
 			b.edited, ne.row.Revision = b.effective.Revision, 0
 		}
 	}
