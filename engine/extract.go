@@ -33,6 +33,7 @@ type reading struct {
 	mark  string
 	again bool          // there is more to read
 	late  bool          // a request that needed it has gone on without it
+	upTo  string        // late: the newest message that the request needed
 	done  chan struct{} // closed when it has ended
 }
 
@@ -251,8 +252,19 @@ func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attemp
 	b.reading = nil
 	close(r.done)
 	if !s.dead && (r.again || o == extraction.OK) {
-		e.read(s, b, set, who)
+		next := e.read(s, b, set, who)
+		if next != nil && r.late && b.heardBefore(r.mark, r.upTo) {
+			next.late, next.upTo = true, r.upTo
+		}
 	}
+}
+
+// heardBefore reports whether the message x stands before y.
+func (b *branch) heardBefore(x, y string) bool {
+	at := func(id string) int {
+		return slices.IndexFunc(b.heard, func(m extract.Message) bool { return m.ID == id })
+	}
+	return at(x) < at(y)
 }
 
 // barrier waits until what a boundary or a new epoch needs is read, at most as long
@@ -287,7 +299,9 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 		}
 		s.mu.Lock()
 		if late {
-			r.late = true
+			if r.late = true; len(b.heard) > 0 {
+				r.upTo = b.heard[len(b.heard)-1].ID
+			}
 			break
 		}
 		if b.reading == nil && b.tries[r.mark] > 0 {

@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// What is not read when an epoch ends is read in the next one, and what is said there
+// comes behind it.
+func TestWhatCouldNotBeReadBeforeACompactionIsReadBehindIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		o.set(func(context.Context) error { return holdfast.Errorf(holdfast.ErrBusy, "no") })
+		h := w.turn(s1, []entry{user("Use rule 1."), long("So"), user(said)}, long("Done"))
+		time.Sleep(time.Second)
+		a := w.begin(s1, append(h, entry{Trigger: true})...)
+		a.Commit(context.Background(), holdfast.Digest{}, false)
+		done(a, entry{Item: "blob"})
+		h = []entry{user(said), {Item: "blob"}, user("Use rule 3.")}
+		for n := range 3 {
+			h = append(w.turn(s1, h, long(fmt.Sprint("Going ", n))), user("go on"))
+			time.Sleep(time.Second)
+			o.set(nil)
+		}
+		time.Sleep(time.Second)
+		sent := o.sent()
+		if last := sent[len(sent)-1]; !strings.Contains(last, "user, turn 3\nUse rule 3.") {
+			t.Errorf("sent\n%s", last)
+		}
+		if got := constraints(w.newest(s1)); !slices.Equal(got, []string{"Use rule 1.", said, "Use rule 3."}) {
+			t.Errorf("it has %q\n%s", got, w.log)
+		}
+	})
+}
+
+// All that a request went on without is late, not only the batch under way then.
+func TestWhatFollowsALateBatchIsInTheBlockOfTheEpochToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		w.turn(s1, []entry{user("go on")}, long("So"))
+		time.Sleep(time.Second)
+		o.set(func(context.Context) error { time.Sleep(4500 * time.Millisecond); return nil })
+		h := w.turn(s1, []entry{user("go on"), long("So"), user("Use rule 1.")}, long("Done"))
+		h = w.turn(s1, append(h, user("Use rule 2.")), long("Done"))
+		a := w.begin(s1, append(h, entry{Trigger: true})...)
+		a.Commit(context.Background(), holdfast.Digest{}, false)
+		done(a, entry{Item: "blob"})
+		h = []entry{user("go on"), {Item: "blob"}, user("next")}
+		h = append(w.turn(s1, h, long("Going")), user("and on"))
+		time.Sleep(10 * time.Second)
+		if block := w.block(h, long("Yes")); !strings.Contains(block, "Use rule 1.") || !strings.Contains(block, "Use rule 2.") {
+			t.Errorf("the block\n%s", block)
+		}
+	})
+}
