@@ -151,14 +151,23 @@ func (e *Engine) adopt(ctx context.Context, id holdfast.SessionID) error {
 	return nil
 }
 
-// inMemory is the session with an id; nil when no request used it lately.
+// inMemory is the session with an id; nil when no request used it lately. It waits for
+// those that are being read: what they get may be older than what is asked for.
 func (e *Engine) inMemory(id holdfast.SessionID) *session {
+	var unread []*session
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	for _, s := range e.sessions {
-		if name := s.name.Load(); name != nil && *name == id {
+		switch name := s.name.Load(); {
+		case name == nil:
+			unread = append(unread, s)
+		case *name == id:
+			e.mu.Unlock()
 			return s
 		}
+	}
+	e.mu.Unlock()
+	if i := slices.IndexFunc(unread, func(s *session) bool { return s.id() == id }); i >= 0 {
+		return unread[i]
 	}
 	return nil
 }

@@ -11,9 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/store"
 )
 
 // edit changes the first branch of a session as a process beside the engine does.
@@ -354,4 +357,42 @@ func TestAForkFromBeforeABlockWasWrittenAnewDoesNotCarryWhatIsNewInIt(t *testing
 			t.Errorf("the fork has %q", got)
 		}
 	})
+}
+
+// slowReads is a store whose sessions arrive a while after they were read.
+type slowReads struct {
+	*store.Memory
+	read chan struct{} // gets one when a session was read
+	late time.Duration
+}
+
+func (s slowReads) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
+	st, err := s.Memory.Session(ctx, p, agent, key)
+	select {
+	case s.read <- struct{}{}:
+	default:
+	}
+	time.Sleep(s.late)
+	return st, err
+}
+
+func TestAnEditWhileASessionIsReadIsTakenUp(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Preserve.UserWords = false // else the next words make the engine read it again
+	w.restart()
+	h := w.opaque()
+	w.block(h, long("go"))
+	w.stop()
+	slow := slowReads{w.st, make(chan struct{}, 1), 700 * time.Millisecond} // longer than edits are not looked for
+	w.e = engine.New(slow, w.cfg, newTestLog(w.log), engine.NewMetrics(prometheus.NewRegistry()), time.Now)
+	h = append(h, long("go"), user("more"))
+	go func() {
+		<-slow.read
+		w.edit(s1, keepTo("no cgo"))
+	}()
+	w.block(h, long("so"))
+	time.Sleep(time.Second)
+	if got := w.block(append(h, long("so"), user("and")), long("yes")); !strings.Contains(got, "- no cgo\n") {
+		t.Errorf("later it carries\n%s", got)
+	}
 }
