@@ -184,6 +184,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.D
 		if heard := l.b.hear(l.ep, h); len(heard) > len(l.b.heard) {
 			l.b.heard = heard
 		}
+		a.bound.ID = l.b.nextBoundary() // what is read for it names it
 		if !e.barrier(ctx, a) {
 			return a.pass()
 		}
@@ -246,7 +247,7 @@ func (a *Attempt) opened(ctx context.Context) bool {
 func (a *Attempt) pass() *Attempt {
 	a.s.attempts--
 	a.again = !a.s.erased
-	a.s, a.b, a.ep = nil, nil, nil
+	a.s, a.b, a.ep, a.bound = nil, nil, nil, store.Boundary{}
 	return a
 }
 

@@ -10,13 +10,22 @@ import (
 	"github.com/holdfast-dev/holdfast/store"
 )
 
+// nextBoundary is the boundary of a compaction that begins now: the one that waits for
+// its summary, where it is that compaction again.
+func (b *branch) nextBoundary() holdfast.BoundaryID {
+	if b.pending != nil && b.pending.row.Epoch == b.current().row.N {
+		return b.pending.row.ID
+	}
+	return holdfast.BoundaryID(newID())
+}
+
 // beginBoundary prepares what a compaction of a history of size bytes carries.
 func (e *Engine) beginBoundary(a *Attempt, size int) {
 	a.Boundary = true
 	b := a.b
-	row := store.Boundary{ID: holdfast.BoundaryID(newID()), Branch: b.row.ID, Epoch: b.current().row.N}
+	row := store.Boundary{ID: a.bound.ID, Branch: b.row.ID, Epoch: b.current().row.N}
 	if b.pending != nil && b.pending.row.Epoch == row.Epoch {
-		row.ID = b.pending.row.ID // this compaction again
+		row.ID = b.pending.row.ID // this compaction again, which may have begun meanwhile
 	}
 	row.Row, row.Status, row.At = a.Verdict.Row, store.BoundaryStarted, e.now()
 	if !continuity.Empty(b.effective) {

@@ -60,3 +60,13 @@ func TestWhatFollowsALateBatchIsInTheBlockOfTheEpochToo(t *testing.T) {
 		}
 	})
 }
+
+func TestACallThatACompactionWaitsForNamesItsBoundary(t *testing.T) {
+	w, o := newReader(t)
+	a := w.begin(s1, user(said), long("Done"), user(codexMarker))
+	_, _, boundary := a.Place()
+	if got := o.calls[0].For.Boundary; got != boundary || boundary == "" {
+		t.Errorf("the call is for %q, the boundary is %q", got, boundary)
+	}
+	done(a)
+}
