@@ -42,6 +42,12 @@ func keepTo(text string) continuity.Edit {
 func (w *world) newest(r request) holdfast.Capsule {
 	w.t.Helper()
 	w.restart()
+	return w.stored(r)
+}
+
+// stored is newest, of what is written by now.
+func (w *world) stored(r request) holdfast.Capsule {
+	w.t.Helper()
 	st, err := w.st.Session(context.Background(), holdfast.Local, "codex", r.session)
 	if err != nil {
 		w.t.Fatal(err)

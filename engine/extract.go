@@ -215,8 +215,14 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 	}
 	b.confirmed = confirmed
 	b.row.Watermark, b.passed = d.Watermark, ""
-	changed := b.advance(next, len(b.current().anchors), e.now())
-	if changed {
+	changed, seq := false, len(b.current().anchors)
+	if n := len(b.revs); n > 0 && next.Digest != b.effective.Digest && b.revs[n-1].epoch == b.current().row.N && b.revs[n-1].seq > seq {
+		// The newest answer is on top, and no history has it yet: where it never comes,
+		// what is left is the result without it.
+		changed = b.advance(confirmed, seq, e.now())
+		seq = b.revs[n-1].seq
+	}
+	if b.advance(next, seq, e.now()) || changed {
 		e.metrics.harvest.WithLabelValues("extraction").Inc()
 		e.observe(b)
 		e.catchLate(b, set, r)

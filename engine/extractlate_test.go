@@ -70,3 +70,29 @@ func TestACallThatACompactionWaitsForNamesItsBoundary(t *testing.T) {
 	}
 	done(a)
 }
+
+// A result that comes between an answer and its history rests on that answer no more
+// than what was there before: another process withdraws it too.
+func TestAResultBehindAnAnswerDoesNotConfirmIt(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("another process goes on: %v", restarted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				o.set(func(context.Context) error { time.Sleep(time.Second); return nil })
+				h := []entry{user(said)}
+				w.turn(s1, h, call("c1", "update_plan", steps("pending:a")))
+				time.Sleep(2 * time.Second)
+				if c := w.stored(s1); brief(c) != "pending:a" || !slices.Equal(constraints(c), []string{said}) {
+					t.Errorf("first %s, %q", brief(c), constraints(c))
+				}
+				if restarted {
+					w.restart()
+				}
+				w.turn(s1, append(h, long("another answer"), user("go on")), long("Going"))
+				if c := w.newest(s1); brief(c) != "none" || !slices.Equal(constraints(c), []string{said}) {
+					t.Errorf("then %s, %q", brief(c), constraints(c))
+				}
+			})
+		})
+	}
+}
