@@ -65,6 +65,7 @@ type Attempt struct {
 	settled  bool
 	left     time.Duration // that it may still wait for extraction
 	again    bool          // its session was overtaken while it waited
+	was      branch        // then: what was heard of its branch, which is in no store
 }
 
 // maxBegins bounds how often a request is linked whose session another process
@@ -84,22 +85,22 @@ func (a *Attempt) Place() (holdfast.SessionID, holdfast.BranchID, holdfast.Bound
 // only passes when the request is a side call, has no identity, or the store
 // fails. It waits for the store only as the package comment says.
 func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
-	var left time.Duration
+	before := &Attempt{}
 	if e.pool != nil {
-		left = e.cfg.Extractor.Barrier
+		before.left = e.cfg.Extractor.Barrier
 	}
 	for n := 1; ; n++ {
-		a := e.begin(ctx, codec, in, left)
+		a := e.begin(ctx, codec, in, before)
 		if !a.again || n == maxBegins {
 			return a
 		}
-		left = a.left
+		before = a
 	}
 }
 
-// begin is Begin, once.
-func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.Duration) *Attempt {
-	a := &Attempt{e: e, left: left, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
+// begin is Begin, once; before is the attempt that was overtaken.
+func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Attempt) *Attempt {
+	a := &Attempt{e: e, left: before.left, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
 	tools := func() []holdfast.Tool {
 		if !in.Request.Tools.Present() {
 			return nil
@@ -170,6 +171,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, left time.D
 	a.s, a.b, a.ep, a.set, a.replay = s, l.b, l.ep, set, l.replay
 	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
+	if was := before.was; a.b.row.ID == was.row.ID && a.b.heard == nil {
+		a.b.heard, a.b.left, a.b.turn = was.heard, was.left, was.turn
+	}
 	e.content.learn(s.key, h)
 	p := e.passage(a, l, codec, in, h)
 	if !l.replay {
@@ -246,7 +250,9 @@ func (a *Attempt) opened(ctx context.Context) bool {
 // is to be linked again. s.mu is held.
 func (a *Attempt) pass() *Attempt {
 	a.s.attempts--
-	a.again = !a.s.erased
+	if a.again = !a.s.erased; a.again {
+		a.was = branch{row: a.b.row, heard: a.b.heard, left: a.b.left, turn: a.b.turn}
+	}
 	a.s, a.b, a.ep, a.bound = nil, nil, nil, store.Boundary{}
 	return a
 }

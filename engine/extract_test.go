@@ -427,6 +427,12 @@ func TestAnEditWhileARequestWaitsCostsItNoBlock(t *testing.T) {
 					t.Errorf("it carries\n%s\n%s", got, w.log)
 				}
 				done(a)
+				time.Sleep(10 * time.Second)
+				got := constraints(w.newest(s1))
+				slices.Sort(got)
+				if !slices.Equal(got, []string{said, "Use rule 1.", "Use rule 2.", "no cgo"}) {
+					t.Errorf("in the end there is %q", got)
+				}
 			})
 		})
 	}
