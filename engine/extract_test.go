@@ -457,7 +457,7 @@ func TestAnEpochIsNotStoredBeforeItsBlock(t *testing.T) {
 			return nil
 		})
 		filler := strings.Repeat("I care for how this reads. ", 100)
-		h = w.turn(s1, append(h, result("c1", ok), user("Use rule 1.\n"+filler), answer("a"), user("Use rule 2.\n"+filler)), answer("working"))
+		w.turn(s1, append(h, result("c1", ok), user("Use rule 1.\n"+filler), answer("a"), user("Use rule 2.\n"+filler)), answer("working"))
 		h = []entry{user(said), {Item: "blob"}, user("next")}
 		first := w.e
 		got := make(chan *engine.Attempt)
