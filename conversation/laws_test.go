@@ -201,13 +201,19 @@ func TestARangeOfEventsActsOnExactlyThoseEvents(t *testing.T) {
 				overlays = append(overlays, o)
 			}
 		}
-		covers := func(seq int64, call bool) bool {
-			return slices.ContainsFunc(overlays, func(o conversation.PlacedOverlay) bool {
-				if !call {
-					return o.StripReasoning && o.FromEvent <= seq && seq <= o.ToEvent
-				}
-				return o.Tools != nil && o.FromEvent <= seq && seq <= o.ToEvent && !slices.Contains(o.KeptCalls, seq)
+		thinks := func(seq int64) bool {
+			return !slices.ContainsFunc(overlays, func(o conversation.PlacedOverlay) bool {
+				return o.StripReasoning && o.FromEvent <= seq && seq <= o.ToEvent
 			})
+		}
+		// policy is that of the newest overlay that covers a call.
+		policy := func(seq int64) holdfast.ToolPolicy {
+			for _, o := range slices.Backward(overlays) {
+				if o.Tools != nil && o.FromEvent <= seq && seq <= o.ToEvent && !slices.Contains(o.KeptCalls, seq) {
+					return *o.Tools
+				}
+			}
+			return holdfast.ToolPolicy{}
 		}
 		shown := map[int64]holdfast.Event{}
 		for _, turn := range conversation.Project(in, nil).Turns {
@@ -222,18 +228,19 @@ func TestARangeOfEventsActsOnExactlyThoseEvents(t *testing.T) {
 				switch event := e.Event.(type) {
 				case holdfast.UserMessage, holdfast.AssistantMessage:
 				case holdfast.Reasoning:
-					if untouched = !covers(e.Seq, false); !untouched && shown[e.Seq] != nil {
+					if untouched = thinks(e.Seq); !untouched && shown[e.Seq] != nil {
 						t.Fatalf("the reasoning of event %d is shown", e.Seq)
 					}
 				case holdfast.ToolCall:
-					untouched = !covers(e.Seq, true)
+					untouched = !policy(e.Seq).Omit && !policy(e.Seq).Request
 					calls = append(calls, e)
 				case holdfast.ToolResult:
 					n := slices.IndexFunc(calls, func(c holdfast.Entry) bool { return c.Event.(holdfast.ToolCall).ID == event.CallID })
 					if n < 0 {
 						continue // an orphan
 					}
-					untouched = !covers(calls[n].Seq, true)
+					// A result is on the side of its call.
+					untouched = !policy(calls[n].Seq).Omit && !policy(calls[n].Seq).Response
 					calls = slices.Delete(calls, n, n+1)
 				default:
 					continue
