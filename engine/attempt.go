@@ -174,6 +174,10 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	if was := before.was; a.b.row.ID == was.row.ID && a.b.heard == nil {
 		a.b.heard, a.b.left, a.b.turn = was.heard, was.left, was.turn
 	}
+	if l.how == "epoch" && e.pool != nil {
+		state := a.b.effective
+		a.ep.state = &state
+	}
 	e.content.learn(s.key, h)
 	p := e.passage(a, l, codec, in, h)
 	if !l.replay {
@@ -403,13 +407,14 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 		// What the block says is the state when the epoch opened, with what was read
 		// since of the one before.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))
-		if e.pool != nil {
-			c = b.effective
+		if ep.state != nil {
+			c = *ep.state
 		}
 		if block, ok := e.render(a.set, c, h.row, 0); ok {
-			ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, c.Revision, true // others may have recorded the epoch at the barrier
+			ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, max(c.Revision, ep.row.Revision), true // others may have recorded the epoch at the barrier
 		}
 	}
+	ep.state = nil
 	wait := e.record(a.s, b, ep.row.Block != "")
 	e.transcribe(a, p)
 	if ep.row.Block != "" {

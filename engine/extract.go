@@ -213,6 +213,11 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 	if outcome == continuity.Stale {
 		return outcome
 	}
+	if state := b.current().state; state != nil {
+		if with, o := continuity.Rebase(base, *state, d); o != continuity.Stale {
+			*state = with
+		}
+	}
 	b.confirmed = confirmed
 	b.row.Watermark, b.passed = d.Watermark, ""
 	changed, seq := false, len(b.current().anchors)

@@ -562,3 +562,18 @@ func TestALateResultWritesNoBlockBesideTheSummarys(t *testing.T) {
 		})
 	}
 }
+
+// What the first request of an epoch brings stands in its own history: the block says
+// how it was before.
+func TestTheBlockIsTheStateAtTheCompactionAndWhatWasReadSince(t *testing.T) {
+	w, _ := newReader(t)
+	h := w.planned(s1)
+	w.turn(s1, append(h, user(said)), long("Noted"))
+	a := w.begin(
+		s1, user("build it"), entry{Item: "blob"}, call("c2", "update_plan", steps("completed:a", "in_progress:b")), result("c2", ok), user("go on"),
+	)
+	if a.Insert == nil || !strings.Contains(a.Insert.Text, "1. [in_progress] a\n2. [pending] b\n") || !strings.Contains(a.Insert.Text, said) {
+		t.Errorf("inserted: %+v\n%s", a.Insert, w.log)
+	}
+	done(a, long("Going"))
+}

@@ -85,8 +85,10 @@ type epoch struct {
 	carried    bool
 	summaryRow string
 	rewritten  bool
-	// opening is closed when what stands in it is decided; nil: it is.
+	// opening is closed when what stands in it is decided; nil: it is. state is the
+	// capsule when it opened, with what was read since; nil: its block is written.
 	opening chan struct{}
+	state   *holdfast.Capsule
 }
 
 // revision is one state of the capsule with the place where it came to be.
