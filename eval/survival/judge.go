@@ -119,7 +119,8 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 		}
 		before = s
 	}
-	if n := len(sizes); n >= 8 && l.session.Shape == Usual {
+	// With an extractor a block may grow for long before it is full.
+	if n := len(sizes); n >= 8 && l.session.Shape == Usual && (j.extractor == "" || sizes[n/2] >= 0.9*blockTokens) {
 		j.slopes = append(j.slopes, slope(sizes[n/2:]))
 	}
 }
