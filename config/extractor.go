@@ -113,8 +113,10 @@ func (r *reader) extractor(f file, x *Extractor, policies []SessionPolicy) error
 		in   *int
 		out  *int
 	}{
-		{".max_input_tokens", in.MaxInputTokens, &x.MaxInputTokens}, {".max_output_tokens", in.MaxOutputTokens, &x.MaxOutputTokens},
-		{".workers", in.Workers, &x.Workers}, {".max_pending_jobs", in.MaxPendingJobs, &x.MaxPendingJobs},
+		{".max_input_tokens", in.MaxInputTokens, &x.MaxInputTokens},
+		{".max_output_tokens", in.MaxOutputTokens, &x.MaxOutputTokens},
+		{".workers", in.Workers, &x.Workers},
+		{".max_pending_jobs", in.MaxPendingJobs, &x.MaxPendingJobs},
 	} {
 		if err := r.whole(extractorKey+n.name, n.in, n.out); err != nil {
 			return err

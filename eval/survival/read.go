@@ -122,7 +122,10 @@ func (j *judge) prose(l *lane, b block, strict, loose, since Gold, where func(st
 	}
 	for _, id := range strict.Overruled {
 		p := l.session.plant(id)
-		if slices.ContainsFunc(strict.Said, func(id string) bool { now := l.session.plant(id); return now.Subject == p.Subject && now.Statement == p.Statement }) {
+		if slices.ContainsFunc(strict.Said, func(id string) bool {
+			now := l.session.plant(id)
+			return now.Subject == p.Subject && now.Statement == p.Statement
+		}) {
 			continue // it was chosen again
 		}
 		j.tally.count(overruled, j.extractor != "oracle" || !p.shown(facts), "%s", where(string(p.Kind)+" "+id+" is still in force: "+p.Quote))
