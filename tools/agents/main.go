@@ -25,7 +25,8 @@
 //     by more than that; of pi, which has no plan tool, the exact values of the
 //     user's first message take the plan's place;
 //   - where the session is read, what the person chose in the first message is a
-//     constraint in every turn behind each of them, too;
+//     constraint in every turn behind each of them, too; of gemini-cli, which names
+//     no session, behind the first;
 //   - without Holdfast all of that was lost, so that the case proves something;
 //   - with the feature off, what arrives at the upstream is what the agent sent,
 //     byte for byte, and has the structure of what it sends directly, in one of
