@@ -30,22 +30,13 @@ type file struct {
 		InFlight any `toml:"in_flight"`
 	} `toml:"limits"`
 	Continuity struct {
-		Enabled          *bool   `toml:"enabled"`
-		MaxCapsuleTokens *int    `toml:"max_capsule_tokens"`
-		UserWordsTokens  *int    `toml:"user_words_tokens"`
-		TTL              *string `toml:"ttl"`
-		Fork             *string `toml:"fork"`
-		Preserve         struct {
-			Plan                 *bool `toml:"plan"`
-			UserDecisions        *bool `toml:"user_decisions"`
-			Constraints          *bool `toml:"constraints"`
-			Rationale            *bool `toml:"rationale"`
-			RejectedAlternatives *bool `toml:"rejected_alternatives"`
-			OpenQuestions        *bool `toml:"open_questions"`
-			Facts                *bool `toml:"facts"`
-			UserWords            *bool `toml:"user_words"`
-		} `toml:"preserve"`
-		Extractor extractorFile `toml:"extractor"`
+		Enabled          *bool         `toml:"enabled"`
+		MaxCapsuleTokens *int          `toml:"max_capsule_tokens"`
+		UserWordsTokens  *int          `toml:"user_words_tokens"`
+		TTL              *string       `toml:"ttl"`
+		Fork             *string       `toml:"fork"`
+		Preserve         preserveFile  `toml:"preserve"`
+		Extractor        extractorFile `toml:"extractor"`
 	} `toml:"compaction_continuity"`
 	Policies    []sessionPolicyFile `toml:"session_policy"`
 	Budget      []budgetFile        `toml:"budget"`

@@ -230,6 +230,18 @@ func (p *SessionPolicy) covers(q *SessionPolicy) bool {
 // byAgentAlone reports whether only what a client says of itself selects it.
 func (p *SessionPolicy) byAgentAlone() bool { return p.Principal == "" && p.Label == "" }
 
+// preserveFile mirrors what a section or a policy says of Preserve.
+type preserveFile struct {
+	Plan                 *bool `toml:"plan"`
+	UserDecisions        *bool `toml:"user_decisions"`
+	Constraints          *bool `toml:"constraints"`
+	Rationale            *bool `toml:"rationale"`
+	RejectedAlternatives *bool `toml:"rejected_alternatives"`
+	OpenQuestions        *bool `toml:"open_questions"`
+	Facts                *bool `toml:"facts"`
+	UserWords            *bool `toml:"user_words"`
+}
+
 // sessionPolicyFile mirrors an element of session_policy.
 type sessionPolicyFile struct {
 	Name      *string `toml:"name"`
@@ -237,21 +249,12 @@ type sessionPolicyFile struct {
 	Label     *string `toml:"label"`
 	Agent     *string `toml:"agent"`
 
-	Enabled          *bool   `toml:"enabled"`
-	MaxCapsuleTokens *int    `toml:"max_capsule_tokens"`
-	UserWordsTokens  *int    `toml:"user_words_tokens"`
-	Fork             *string `toml:"fork"`
-	Preserve         struct {
-		Plan                 *bool `toml:"plan"`
-		UserDecisions        *bool `toml:"user_decisions"`
-		Constraints          *bool `toml:"constraints"`
-		Rationale            *bool `toml:"rationale"`
-		RejectedAlternatives *bool `toml:"rejected_alternatives"`
-		OpenQuestions        *bool `toml:"open_questions"`
-		Facts                *bool `toml:"facts"`
-		UserWords            *bool `toml:"user_words"`
-	} `toml:"preserve"`
-	Extractor struct {
+	Enabled          *bool        `toml:"enabled"`
+	MaxCapsuleTokens *int         `toml:"max_capsule_tokens"`
+	UserWordsTokens  *int         `toml:"user_words_tokens"`
+	Fork             *string      `toml:"fork"`
+	Preserve         preserveFile `toml:"preserve"`
+	Extractor        struct {
 		Enabled *bool `toml:"enabled"`
 	} `toml:"extractor"`
 }
