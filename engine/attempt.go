@@ -56,7 +56,8 @@ type Attempt struct {
 	model    string
 	label    string // of the caller's key
 	trace    string
-	base     int // anchors of the epoch when the request was read
+	base     int             // anchors of the epoch when the request was read
+	tip      holdfast.Digest // the newest anchor of the history
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
@@ -179,6 +180,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		a.ep.state = &state
 	}
 	e.content.learn(s.key, h)
+	if n := len(h.anchors); n > 0 {
+		a.tip = h.anchors[n-1].digest
+	}
 	p := e.passage(a, l, codec, in, h)
 	if !l.replay {
 		e.harvest(l, set, h, v.Kind == holdfast.Compaction)
@@ -502,7 +506,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		return
 	}
 	s.remember(ans)
-	e.content.answered(e, s, a.b, ans)
+	e.content.answered(a, ans)
 	// An answer to a state that the branch has left behind changes nothing.
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
 		return

@@ -89,7 +89,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 	if a.b.current().row.N == a.bound.Epoch {
 		a.b.pending = &boundary{row: a.bound, model: a.model}
 	}
-	e.content.summarised(a.s.key, summary, a.bound.Block)
+	e.content.summarised(a.s, summary, a.bound.Block)
 	wait := e.record(a.s, a.b, true, a.bound)
 	a.s.mu.Unlock()
 	if !e.cfg.Without.Barrier {

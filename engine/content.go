@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 )
 
 // contentPrefix begins the keys of sessions whose agent sends no id.
@@ -80,37 +82,62 @@ func (c *content) learn(k sessionKey, h *history) {
 
 // answered indexes what an answer holds. A session that has nothing by which a
 // next request could find it is dropped. s.mu is held.
-func (c *content) answered(e *Engine, s *session, b *branch, ans holdfast.Answer) {
+func (c *content) answered(a *Attempt, ans holdfast.Answer) {
+	s := a.s
 	if !s.key.searched() {
 		return
 	}
 	c.mu.Lock()
-	found := false
+	found, prev := false, a.tip
 	for _, ev := range ans.Events {
+		var m mark
 		switch ev := ev.(type) {
 		case holdfast.ToolCall:
-			if !placeless(ev.ID) {
-				c.add(s.key, holdfast.DigestOf("call", ev.ID))
-				found = true
-			}
+			m = callMark(ev)
 		case holdfast.AssistantMessage:
-			if m := textMark(ev); m.strong {
-				c.add(s.key, m.digest, summaryDigest(ev.Digest))
-				found = true
+			if m = textMark(ev); m.strong {
+				c.add(s.key, summaryDigest(ev.Digest))
 			}
+			if ev.Len == 0 || agents.SyntheticAnswer(ev.Text) {
+				continue
+			}
+		default:
+			continue
 		}
-	}
-	if s.unsettled && (found && ans.Complete || s.attempts == 0) {
-		delete(c.fresh, s.began)
+		at := place(m, prev)
+		prev = at.digest
+		if m.acted && c.others(s.key, at.digest) {
+			break // it goes the way of another session: it is that one until they part
+		}
+		if at.strong {
+			c.add(s.key, at.digest)
+			found = true
+		}
 	}
 	c.mu.Unlock()
 	switch {
 	case !s.unsettled:
 	case found && ans.Complete:
 		s.unsettled = false
-		e.record(s, b, false)
+		c.begun(s)
+		a.e.record(s, a.b, false)
 	case s.attempts == 0:
 		s.dead = true
+		c.begun(s)
+	}
+}
+
+// others reports whether another session has a digest. c.mu is held.
+func (c *content) others(k sessionKey, d holdfast.Digest) bool {
+	return slices.ContainsFunc(c.index[indexKey{k.principal, d}], func(other sessionKey) bool { return other != k })
+}
+
+// begun takes a session out of those that wait for their first answer.
+func (c *content) begun(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fresh[s.began] == s {
+		delete(c.fresh, s.began)
 	}
 }
 
@@ -120,17 +147,20 @@ func summaryDigest(d holdfast.Digest) holdfast.Digest {
 
 func blockDigest(d string) holdfast.Digest { return holdfast.DigestOf("block", d) }
 
-// summarised indexes a summary that was relayed, and its block.
-func (c *content) summarised(k sessionKey, summary holdfast.Digest, block string) {
-	if !k.searched() {
+// summarised indexes a summary that was relayed, and its block: by that the session
+// is found. s.mu is held.
+func (c *content) summarised(s *session, summary holdfast.Digest, block string) {
+	if !s.key.searched() {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(k, summaryDigest(summary))
+	c.add(s.key, summaryDigest(summary))
 	if block != "" {
-		c.add(k, blockDigest(block))
+		c.add(s.key, blockDigest(block))
 	}
+	c.mu.Unlock()
+	s.unsettled = false
+	c.begun(s)
 }
 
 // forget drops what is indexed for a session.

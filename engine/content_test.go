@@ -217,6 +217,87 @@ func TestAnUnknownClientGetsTheBlockWhenARelayedSummaryOpensAShorterHistory(t *t
 	}
 }
 
+// gemini-cli names no session, and its calls have ids that it does not keep: what
+// they say, and where they stand, is all there is.
+func TestCallsWithoutIdsAreKnownByTheirPlace(t *testing.T) {
+	w := newWorld(t)
+	plan := func(words ...string) entry { return call("update_plan#"+words[0], "update_plan", steps(words...)) }
+	run := call("Bash#1", "Bash", `{"command":"echo checked"}`)
+	ran := result("Bash#", "checked")
+	h := w.turn(bare, []entry{user("build it")}, plan("in_progress:a", "pending:b"))
+	h = w.turn(bare, append(h, result("update_plan#", ok)), run)
+	w.restart()
+	h = w.turn(bare, append(h, ran), run)
+	h = w.turn(bare, append(h, ran), answer("Done."))
+	w.turn(bare, append(h, user("go on")), plan("completed:a", "in_progress:b"))
+	if n := strings.Count(w.log.String(), "how=new"); n != 1 {
+		t.Errorf("%d sessions were begun\n%s", n, w.log)
+	}
+	if got := w.sessions(); len(got) != 1 || got[0] != "completed:a in_progress:b" {
+		t.Errorf("sessions hold %q\n%s", got, w.log)
+	}
+}
+
+// Where two sessions go the same way, they are one until they part.
+func TestSessionsWithoutAnyIdPartWhereTheirHistoriesDo(t *testing.T) {
+	w := newWorld(t)
+	plan := func(word string) entry { return call("update_plan#"+word, "update_plan", steps("pending:"+word)) }
+	begin := []entry{user("build it"), plan("first"), result("update_plan#", ok)}
+	w.turn(bare, begin[:1], begin[1])
+	w.turn(bare, begin, plan("left"))
+	left := append(append([]entry(nil), begin...), plan("left"), result("update_plan#", ok))
+	w.turn(bare, left, answer("Done."))
+	w.turn(bare, begin[:1], begin[1])
+	w.turn(bare, begin, plan("right"))
+	right := append(append([]entry(nil), begin...), plan("right"), result("update_plan#", ok))
+	w.turn(bare, right, answer("Done."))
+	if got := w.sessions(); len(got) != 1 || got[0] != "pending:left & pending:right" {
+		t.Errorf("sessions hold %q\n%s", got, w.log)
+	}
+}
+
+// The same words and calls behind two summaries are two sessions: that of the one
+// which nobody saw compacted has nothing of the other.
+func TestTheSameCallsBehindTwoSummariesAreNotOneSession(t *testing.T) {
+	w := newWorld(t)
+	run := call("Bash#1", "Bash", `{"command":"echo checked"}`)
+	h := w.planned(bare)
+	a := w.begin(bare, append(h, user(qwenPrompt))...)
+	a.Commit(context.Background(), holdfast.TextDigest("the first"), false)
+	done(a, answer("the first"))
+	w.turn(bare, []entry{user("the first"), answer(gotIt), user("go on")}, run)
+	b := w.begin(bare, user("the other"), answer(gotIt), user("go on"), run, result("Bash#", "checked"))
+	if b.Insert != nil {
+		t.Errorf("a session that was not seen before got\n%s", b.Insert.Text)
+	}
+	done(b, answer("Done."))
+}
+
+// A session may be seen for the first time when it is compacted, and have nothing
+// behind that by which it could be found but its summary.
+func TestASessionThatBeginsWithACompactionIsFoundByItsSummary(t *testing.T) {
+	w := newWorld(t)
+	plan := call("update_plan#1", "update_plan", steps("in_progress:a", "pending:b"))
+	a := w.begin(bare, user("build it"), plan, result("update_plan#", ok), answer("Done."), user(qwenPrompt))
+	if !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
+		t.Fatalf("block\n%s\n%s", a.Block, w.log)
+	}
+	summary := "forgot\n\n" + a.Block
+	a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+	done(a, answer(summary))
+	h := []entry{user(summary), answer(gotIt), user("go on")}
+	h = w.turn(bare, h, answer("Yes."))
+	h = w.turn(bare, append(h, user("and on")), answer("Yes."))
+	w.turn(bare, append(h, user("and on")), answer("Yes."))
+	if got := w.sessions(); len(got) != 1 || got[0] != "in_progress:a pending:b" {
+		t.Errorf("sessions hold %q\n%s", got, w.log)
+	}
+	w.turn(bare, append(h, user("after a restart")), answer("Yes."))
+	if got := w.sessions(); len(got) != 1 {
+		t.Errorf("sessions hold %q\n%s", got, w.log)
+	}
+}
+
 // counting counts the elements that it decodes.
 type counting struct {
 	codec

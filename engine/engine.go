@@ -9,6 +9,12 @@
 //     the anchors of its history. Anchors leave out what agents change between
 //     two requests of one branch: ids of messages, signatures, cache marks, tool
 //     results' content, system items, synthetic texts, our own block.
+//   - Without an id, a session is found by what only it can carry: calls with ids,
+//     longer texts of the model, summaries and blocks that were relayed; where calls
+//     have no ids, by a call with all that was said and called before it in its
+//     epoch. Sessions that went the same way so far are one, and its branches part
+//     where their histories do. A request that has nothing of that is a session of
+//     its own, which is dropped unless its answer brings something.
 //   - History that goes on from a branch's newest anchor continues it. History
 //     that leaves a branch at an earlier anchor is a fork, with the capsule as it
 //     was there. A known session whose history carries nothing known is a reset:

@@ -35,6 +35,7 @@ type mark struct {
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
 	said   bool   // the call stands in a text, so that its id is its place
+	acted  bool   // a call without an id: with all that stands before it, it is strong
 	// text is what extraction may read, and whose it is; "" for none.
 	text string
 	role extract.Role
@@ -192,7 +193,7 @@ func (el *element) call(ev holdfast.ToolCall) {
 }
 
 func callMark(ev holdfast.ToolCall) mark {
-	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID)}
+	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID), acted: placeless(ev.ID)}
 }
 
 // carries leaves out calls of general tools that write anything but a plan.
@@ -211,9 +212,10 @@ type anchor struct {
 	call   string
 }
 
-// place chains a mark that does not stand on its own to the anchor before it.
+// place chains a mark that does not stand on its own to the anchor before it. So
+// the place of a call says all that led to it.
 func place(m mark, prev holdfast.Digest) anchor {
-	a := anchor{digest: m.digest, strong: m.strong, call: m.call}
+	a := anchor{digest: m.digest, strong: m.strong || m.acted && !prev.IsZero(), call: m.call}
 	if !m.strong {
 		a.digest = holdfast.DigestOf("after", string(prev[:]), string(m.digest[:]))
 	}
@@ -221,6 +223,12 @@ func place(m mark, prev holdfast.Digest) anchor {
 		a.call = "text " + a.digest.String()
 	}
 	return a
+}
+
+// behind begins the chain of an epoch: what is said behind two summaries alike
+// does not stand in one place.
+func behind(summary holdfast.Digest) holdfast.Digest {
+	return holdfast.DigestOf("behind", summary.String())
 }
 
 // history is what a request carries, read for linking and harvest.
@@ -346,20 +354,19 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			announced = false
 			if !el.answer.IsZero() {
 				h.summary, h.summaryText = el.answer, el.answer
+				prev = behind(h.summary)
 			}
 		}
 		if !el.summary.IsZero() && (h.summaryAt < 0 || !el.back.First) {
 			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.back.Row, i, len(h.anchors)
 			announced = el.back.InAnswer
+			prev = behind(h.summary)
 		}
 		if el.confirms && i > 0 && !before.user.IsZero() {
 			// The element before is a summary, not the user's words.
 			h.anchors = h.anchors[:start]
 			h.texts = slices.DeleteFunc(h.texts, func(t placedText) bool { return t.anchor >= start })
-			prev = holdfast.Digest{}
-			if start > 0 {
-				prev = h.anchors[start-1].digest
-			}
+			prev = behind(before.user)
 			h.summary, h.summaryText, h.row = before.user, before.user, agents.Confirmed
 			h.summaryAt, h.summaryAnchor = i-1, start
 		}

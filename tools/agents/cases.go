@@ -26,9 +26,6 @@ type agentCase struct {
 	// values stand in the first prompt, and must survive where the agent has no
 	// plan tool; its plans are empty then.
 	values []string
-	// choices is behind how many compactions the choice of the first prompt must be; 0:
-	// behind all.
-	choices int
 	// prepare writes what the agent needs into its home.
 	prepare func(desk) error
 	env     func(base string) []string

@@ -100,18 +100,14 @@ func valuesIn(requests []eval.Request, values []string, compactions int) error {
 	return nil
 }
 
-// choiceIn is nil when every turn behind every compaction, or behind the first ones of
-// them, has the person's choice among the constraints of its one block, and not only
-// as words.
-func choiceIn(requests []eval.Request, compactions, first int) error {
+// choiceIn is nil when every turn behind every compaction has the person's choice
+// among the constraints of its one block, and not only as words.
+func choiceIn(requests []eval.Request, compactions int) error {
 	epochs, err := eval.JudgeEpochs(requests, make([][]holdfast.Step, compactions))
 	if err != nil {
 		return err
 	}
 	for _, e := range epochs {
-		if e.Compaction > first {
-			break
-		}
 		for i, j := range e.Requests {
 			_, section, _ := strings.Cut(j.Block, "## Constraints")
 			section, _, _ = strings.Cut(section, "## ")

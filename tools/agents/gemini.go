@@ -41,9 +41,6 @@ func geminiCase() agentCase {
 			again("Go on."), again("What is next? Go on."), again("And now?"),
 		),
 		plans: [][]holdfast.Step{first, second},
-		// It names no session. Taken up again behind a compaction, it begins a new one,
-		// whose capsule knows what was planned and said since.
-		choices: 1,
 		prepare: func(d desk) error {
 			return d.put(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},`+
 				`"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false},`+
