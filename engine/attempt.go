@@ -42,10 +42,13 @@ type Attempt struct {
 	// Insert is set when the request must carry a sticky block.
 	Insert *Insertion
 	// Boundary is true for a compaction request of a known branch: the terminal
-	// event of its answer is held until Commit. Block is what goes into its
-	// summary; "" when there is nothing, or the summary is opaque.
+	// event of its answer is held until Commit.
 	Boundary bool
+	// Block is what goes into its summary, as far as is known when it begins; "" when
+	// there is nothing, or the summary is opaque. Where MayCarry is false, it stays
+	// so; else Final tells at the end of the answer.
 	Block    string
+	MayCarry bool
 
 	e        *Engine
 	s        *session
@@ -61,6 +64,8 @@ type Attempt struct {
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
+	size     int      // of the history of a compaction, in bytes
+	history  *history // of a compaction
 	session  holdfast.SessionID
 	branch   holdfast.BranchID
 	settled  bool
@@ -197,10 +202,11 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 			l.b.heard = heard
 		}
 		a.bound.ID = l.b.nextBoundary() // what is read for it names it
-		if !e.barrier(ctx, a) {
-			return a.pass()
+		if e.pool != nil && set.Extract {
+			e.read(s, l.b, set, a.forWhom())
 		}
-		e.beginBoundary(a, in.Request.List.End-in.Request.List.Start)
+		a.history, a.size = h, in.Request.List.End-in.Request.List.Start
+		e.beginBoundary(a)
 	case l.how == "epoch":
 		opened := make(chan struct{})
 		a.ep.opening = opened

@@ -19,8 +19,8 @@ func (b *branch) nextBoundary() holdfast.BoundaryID {
 	return holdfast.BoundaryID(newID())
 }
 
-// beginBoundary prepares what a compaction of a history of size bytes carries.
-func (e *Engine) beginBoundary(a *Attempt, size int) {
+// beginBoundary prepares what a compaction carries.
+func (e *Engine) beginBoundary(a *Attempt) {
 	a.Boundary = true
 	b := a.b
 	row := store.Boundary{ID: a.bound.ID, Branch: b.row.ID, Epoch: b.current().row.N}
@@ -28,21 +28,83 @@ func (e *Engine) beginBoundary(a *Attempt, size int) {
 		row.ID = b.pending.row.ID // this compaction again, which may have begun meanwhile
 	}
 	row.Row, row.Status, row.At = a.Verdict.Row, store.BoundaryStarted, e.now()
-	if !continuity.Empty(b.effective) {
-		row.Revision = b.effective.Revision
-	}
-	if a.Verdict.Summary == holdfast.PlainSummary {
-		if block, ok := e.render(a.set, b.effective, row.Row, size); ok {
-			a.Block, row.Block = block.Text, block.Digest
-			e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
-		}
-	}
 	a.bound = row
+	a.compose()
+	a.MayCarry = a.Verdict.Summary == holdfast.PlainSummary && (a.Block != "" || b.reading != nil)
+	row = a.bound
 	if b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
 		b.pending = &boundary{row: row}
 	}
 	e.record(a.s, b, false, row)
 	e.event(a, "started")
+}
+
+// compose writes the block of a compaction from what is known. s.mu is held.
+func (a *Attempt) compose() {
+	c := a.b.effective
+	a.Block, a.bound.Block, a.bound.Revision = "", "", 0
+	if !continuity.Empty(c) {
+		a.bound.Revision = c.Revision
+	}
+	if a.Verdict.Summary != holdfast.PlainSummary {
+		return
+	}
+	if block, ok := a.e.render(a.set, c, a.bound.Row, a.size); ok {
+		a.Block, a.bound.Block = block.Text, block.Digest
+		a.e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
+	}
+}
+
+// Final is what goes into the summary of a compaction, asked for when the rest of its
+// answer is there: what was still to be read is read beside that answer, and Final
+// waits for it, at most Extractor.Barrier and until ctx ends. Where another process has
+// carried the session further meanwhile, what that did is in it, too.
+func (a *Attempt) Final(ctx context.Context) string {
+	if !a.MayCarry || a.settled {
+		return a.Block
+	}
+	a.s.mu.Lock()
+	defer func() { a.s.mu.Unlock() }()
+	for range maxBegins {
+		switch {
+		case a.e.barrier(ctx, a):
+			if a.b.current().row.N == a.bound.Epoch && a.b.effective.Revision != a.bound.Revision {
+				a.compose()
+			}
+			return a.Block
+		case a.s.erased || !a.relink(ctx):
+			return a.Block
+		}
+	}
+	return a.Block
+}
+
+// relink takes an attempt whose session was overtaken to what the store has of it now,
+// and brings what its history tells. s.mu of its session is held before and after.
+func (a *Attempt) relink(ctx context.Context) bool {
+	e := a.e
+	a.s.mu.Unlock()
+	s, err := e.enter(ctx, a.s.key)
+	if err != nil {
+		a.s.mu.Lock()
+		return false
+	}
+	l, err := e.link(ctx, s, a.set, a.Verdict, a.history, true)
+	if err != nil || l.b.row.ID != a.branch {
+		s.mu.Unlock()
+		a.s.mu.Lock()
+		return false
+	}
+	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
+	s.attempts++
+	if !l.replay {
+		e.harvest(l, a.set, a.history, true)
+	}
+	if heard := l.b.hear(l.ep, a.history); len(heard) > len(l.b.heard) {
+		l.b.heard = heard
+	}
+	e.record(s, l.b, false, a.bound)
+	return true
 }
 
 // render writes the block for the agent of a row of the table. Where the agent

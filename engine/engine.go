@@ -47,8 +47,8 @@
 //     what was noted last. A session that is not enabled and whose agent sends no
 //     id cannot be told without being read, so nothing is noted of it.
 //   - Extraction, where it is on, reads the histories that pass, in jobs that nothing
-//     waits for but a compaction request and the first request of an epoch, at most
-//     Extractor.Barrier. It stores how far it has read, and what it found as
+//     waits for but the end of a compaction's answer, beside which they run, and the
+//     first request of an epoch, at most Extractor.Barrier. It stores how far it has read, and what it found as
 //     revisions of the capsule. The texts that it may read are held in memory with
 //     their session. A result that comes behind that wait goes into the epoch's
 //     sticky block, once; where the summary carries a block, into the next one.

@@ -65,6 +65,7 @@ func TestACallThatACompactionWaitsForNamesItsBoundary(t *testing.T) {
 	w, o := newReader(t)
 	a := w.begin(s1, user(said), long("Done"), user(codexMarker))
 	_, _, boundary := a.Place()
+	a.Final(context.Background())
 	if got := o.calls[0].For.Boundary; got != boundary || boundary == "" {
 		t.Errorf("the call is for %q, the boundary is %q", got, boundary)
 	}

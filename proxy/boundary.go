@@ -27,10 +27,12 @@ type boundary struct {
 // the terminal event until the boundary is durable.
 func (x *exchange) patchStream(resp *http.Response) {
 	a := x.attempt
-	if a.Block != "" {
+	var block func() string
+	if a.MayCarry {
 		resp.Header.Del("Content-Length")
+		block = x.block
 	}
-	b := &boundary{x: x, reader: x.form.newStream(a.Keep), patcher: x.form.newPatcher(a.Block)}
+	b := &boundary{x: x, reader: x.form.newStream(a.Keep), patcher: x.form.newPatcher(block)}
 	var frames sse.Reader
 	x.writeHeader(resp, -1)
 	x.flush()
@@ -91,7 +93,7 @@ func (b *boundary) finish(ans holdfast.Answer) {
 	b.unsent = nil
 	if ans.Complete && summarised(ans, b.x.attempt.Verdict.Summary) {
 		summary := b.patcher.Summary()
-		if b.x.attempt.Block == "" {
+		if !b.patcher.Patched() {
 			summary = lastText(ans)
 		}
 		b.x.commit(summary, b.patcher.Patched())
@@ -188,8 +190,8 @@ func (x *exchange) patched(raw []byte) []byte {
 			return
 		}
 		summary, delivered := lastText(ans), false
-		if a.Block != "" {
-			if patched, digest, ok := x.form.writer.PatchBody(raw, a.Block); ok {
+		if block := x.block(); block != "" {
+			if patched, digest, ok := x.form.writer.PatchBody(raw, block); ok {
 				out, summary, delivered = patched, digest, true
 			}
 		}
@@ -197,6 +199,9 @@ func (x *exchange) patched(raw []byte) []byte {
 	})
 	return out
 }
+
+// block is what goes into the summary, once the rest of the answer is there.
+func (x *exchange) block() string { return x.attempt.Final(x.r.Context()) }
 
 // commit makes the boundary durable before the client can act on its answer.
 func (x *exchange) commit(summary holdfast.Digest, delivered bool) {

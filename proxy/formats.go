@@ -16,7 +16,7 @@ type format struct {
 	writer     writer
 	newStream  func(keep func(tool string) bool) stream
 	newWhole   func() stream // for an answer that is recorded
-	newPatcher func(block string) patcher
+	newPatcher func(block func() string) patcher
 	newLive    func() live
 }
 
@@ -61,28 +61,28 @@ var formats = map[holdfast.Protocol]format{
 		reader: anthropic.Codec{}, writer: anthropic.Codec{},
 		newStream:  func(keep func(string) bool) stream { return anthropic.NewStream(keep) },
 		newWhole:   func() stream { return anthropic.NewWhole() },
-		newPatcher: func(block string) patcher { return anthropic.NewPatcher(block) },
+		newPatcher: func(block func() string) patcher { return anthropic.NewPatcher(block) },
 		newLive:    func() live { return &anthropic.Live{} },
 	},
 	holdfast.Responses: {
 		reader: responses.Codec{}, writer: responses.Codec{},
 		newStream:  func(keep func(string) bool) stream { return responses.NewStream(keep) },
 		newWhole:   func() stream { return responses.NewWhole() },
-		newPatcher: func(block string) patcher { return responses.NewPatcher(block) },
+		newPatcher: func(block func() string) patcher { return responses.NewPatcher(block) },
 		newLive:    func() live { return &responses.Live{} },
 	},
 	holdfast.Chat: {
 		reader: chat.Codec{}, writer: chat.Codec{},
 		newStream:  func(keep func(string) bool) stream { return chat.NewStream(keep) },
 		newWhole:   func() stream { return chat.NewWhole() },
-		newPatcher: func(block string) patcher { return chat.NewPatcher(block) },
+		newPatcher: func(block func() string) patcher { return chat.NewPatcher(block) },
 		newLive:    func() live { return &chat.Live{} },
 	},
 	holdfast.Gemini: {
 		reader: gemini.Codec{}, writer: gemini.Codec{},
 		newStream:  func(keep func(string) bool) stream { return gemini.NewStream(keep) },
 		newWhole:   func() stream { return gemini.NewWhole() },
-		newPatcher: func(block string) patcher { return gemini.NewPatcher(block) },
+		newPatcher: func(block func() string) patcher { return gemini.NewPatcher(block) },
 		newLive:    func() live { return &gemini.Live{} },
 	},
 }

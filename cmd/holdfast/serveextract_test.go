@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -315,5 +316,66 @@ func TestNothingOfASessionIsLeftWhereItDoesNotBelong(t *testing.T) {
 	}
 	if !slices.ContainsFunc([]string{"holdfast.db", "holdfast.db-wal"}, func(name string) bool { return bytes.Contains(places[name], []byte(choiceTaken)) }) {
 		t.Error("the database has not even what was decided: nothing was looked through")
+	}
+}
+
+// What is still to be read is read beside the model's own work on the summary: the
+// request of the compaction waits for nothing, and the summary has what was found.
+func TestACompactionIsReadBesideTheCallForItsSummary(t *testing.T) {
+	agents := []struct {
+		name     string
+		protocol holdfast.Protocol
+		start    func(c *http.Client, base string) eval.Agent
+	}{
+		{"claude-code", holdfast.Anthropic, func(c *http.Client, base string) eval.Agent { return eval.NewClaudeCode(c, base, "s", false) }},
+		{"codex", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewCodex(c, base, "s", false) }},
+		{"opencode", holdfast.Chat, func(c *http.Client, base string) eval.Agent { return eval.NewOpenCode(c, base, "s") }},
+		{"pi", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewPi(c, base, "s", true) }},
+		{"gemini-cli", holdfast.Gemini, func(c *http.Client, base string) eval.Agent { return eval.NewGeminiCLI(c, base) }},
+	}
+	for _, of := range agents {
+		t.Run(of.name, func(t *testing.T) {
+			asked := make(chan struct{})
+			once := sync.OnceFunc(func() { close(asked) })
+			up := eval.NewUpstream(eval.Config{Seed: "big", Turn: func(int, eval.Request) eval.Reply {
+				return eval.Reply{Text: saidBack}
+			}, Summary: func(n int, r eval.Request) eval.Reply {
+				once()
+				return eval.Forgetful(n, r)
+			}})
+			big := httptest.NewServer(up)
+			t.Cleanup(big.Close)
+			_, base := newSmall(t, func(n int, r eval.Request) eval.Reply {
+				select {
+				case <-asked:
+				case <-time.After(5 * time.Second):
+				}
+				return statingScript(n, r)
+			})
+			p := newPoliced(t, extractorText(holdfast.Chat, base, "")+
+				fmt.Sprintf("[[upstream]]\nname = \"big\"\nprotocol = %q\nbase_url = %q\n", of.protocol, big.URL))
+			agent := of.start(p.front.Client(), p.front.URL+"/u/big")
+			begun := time.Now()
+			for _, step := range []func() error{
+				func() error {
+					return agent.Prompt(t.Context(), "Port the importer. "+choice+strings.Repeat(" It is a long story.", 400))
+				},
+				func() error { return agent.Compact(t.Context()) },
+				func() error { return agent.Prompt(t.Context(), "Go on.") },
+			} {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(begun); took > 4*time.Second {
+				t.Errorf("it took %s: the compaction waited for the extractor", took)
+			}
+			requests := up.Requests()
+			last := string(requests[len(requests)-1].Body)
+			_, block, _ := strings.Cut(last, "## Constraints")
+			if block, _, _ = strings.Cut(block, "holdfast-record"); !strings.Contains(block, choiceTaken) {
+				t.Errorf("behind the compaction the upstream got\n%s\n%s", last, p.log.String())
+			}
+		})
 	}
 }

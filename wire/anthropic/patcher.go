@@ -20,7 +20,7 @@ import (
 // does one where more than 4 MiB would be held back. What was cut of an older
 // block by then stays cut. It is not for concurrent use.
 type Patcher struct {
-	block string
+	block func() string
 	queue *hold.Queue
 	stop  string
 	open  bool   // a text block is open
@@ -33,11 +33,13 @@ type Patcher struct {
 	summary  holdfast.Digest
 }
 
-// NewPatcher returns a Patcher for one answer. block is valid UTF-8; when it is
-// empty nothing is changed, and only the terminal event is held back.
-func NewPatcher(block string) *Patcher {
+// NewPatcher returns a Patcher for one answer. block is called at most once, at the
+// terminal event of an answer that may get it; what it returns is valid UTF-8, and ""
+// for none. Where block is nil nothing is changed, and only the terminal event is held
+// back.
+func NewPatcher(block func() string) *Patcher {
 	p := &Patcher{block: block, queue: hold.New()}
-	if block == "" {
+	if block == nil {
 		p.queue.GiveUp(nil) // it holds nothing yet
 	}
 	return p
@@ -129,11 +131,13 @@ func (p *Patcher) endText(emit func([]byte)) {
 func (p *Patcher) finish(emit func([]byte)) {
 	p.endText(emit)
 	if p.queue.Waiting() && succeeded(p.stop) {
-		data := append([]byte(`{"type":"content_block_delta","index":`), p.last...)
-		data = append(data, `,"delta":{"type":"text_delta","text":`...)
-		data = append(jsonscan.AppendQuote(data, separator+p.block), `}}`...)
-		emit(sse.Append(nil, "content_block_delta", data))
-		p.patched, p.summary = true, p.queue.Sum(separator+p.block)
+		if block := p.block(); block != "" {
+			data := append([]byte(`{"type":"content_block_delta","index":`), p.last...)
+			data = append(data, `,"delta":{"type":"text_delta","text":`...)
+			data = append(jsonscan.AppendQuote(data, separator+block), `}}`...)
+			emit(sse.Append(nil, "content_block_delta", data))
+			p.patched, p.summary = true, p.queue.Sum(separator+block)
+		}
 	}
 	p.queue.Go(emit)
 }

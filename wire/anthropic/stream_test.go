@@ -165,7 +165,19 @@ func TestStreamKeepsNoText(t *testing.T) {
 
 // patch sends the pieces through a Patcher as the proxy does.
 func patch(text string, pieces ...string) (out string, p *Patcher) {
-	p = NewPatcher(text)
+	return patchWith(always(text), pieces...)
+}
+
+// always is a block that is known from the start; nil for "".
+func always(block string) func() string {
+	if block == "" {
+		return nil
+	}
+	return func() string { return block }
+}
+
+func patchWith(block func() string, pieces ...string) (out string, p *Patcher) {
+	p = NewPatcher(block)
 	var b strings.Builder
 	emit := func(raw []byte) { b.Write(raw) }
 	var r sse.Reader
@@ -298,6 +310,13 @@ func TestPatcher(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a block that is none in the end changes nothing", func(t *testing.T) {
+		in, asked := begin()+startText(0)+delta(0, "a ")+stop(0)+tail+ping, 0
+		none := func() string { asked++; return "" }
+		if got, p := patchWith(none, in); got != in || p.Patched() || asked != 1 {
+			t.Errorf("asked %d times, got %s", asked, got)
+		}
+	})
 }
 
 func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
@@ -317,7 +336,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 		{end("end_turn"), ""},
 		{over, added(1) + stop(1) + end("end_turn")},
 	}
-	p := NewPatcher(record)
+	p := NewPatcher(always(record))
 	var r sse.Reader
 	for _, s := range steps {
 		got := ""
@@ -536,7 +555,7 @@ func BenchmarkStreamDelta(b *testing.B) {
 	})
 	b.Run("read and patched", func(b *testing.B) {
 		var r sse.Reader
-		s, p := NewStream(nil), NewPatcher(record)
+		s, p := NewStream(nil), NewPatcher(always(record))
 		none := func([]byte) {}
 		take := func(e sse.Event) {
 			s.Event(e)

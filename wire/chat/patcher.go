@@ -20,7 +20,7 @@ import (
 // would be held back. What was cut of an older block by then stays cut, and the
 // finish reason of such an answer does not wait. It is not for concurrent use.
 type Patcher struct {
-	block    string
+	block    func() string
 	queue    *hold.Queue
 	stop     string
 	span     [1]holdfast.Span
@@ -30,9 +30,11 @@ type Patcher struct {
 	summary  holdfast.Digest
 }
 
-// NewPatcher returns a Patcher for one answer. block is valid UTF-8; when it is
-// empty nothing is changed, and what a client may act on is held all the same.
-func NewPatcher(block string) *Patcher {
+// NewPatcher returns a Patcher for one answer. block is called at most once, at the
+// end of an answer that may get it; what it returns is valid UTF-8, and "" for none.
+// Where block is nil nothing is changed, and what a client may act on is held all the
+// same.
+func NewPatcher(block func() string) *Patcher {
 	return &Patcher{block: block, queue: hold.New()}
 }
 
@@ -79,7 +81,7 @@ func (p *Patcher) look(c *chunk, f *hold.Frame, emit func([]byte)) {
 		return
 	}
 	p.queue.Go(emit)
-	if p.block != "" {
+	if p.block != nil {
 		p.span[0] = m.fields[fieldContent]
 		f.Texts = p.span[:]
 	}
@@ -88,18 +90,21 @@ func (p *Patcher) look(c *chunk, f *hold.Frame, emit func([]byte)) {
 // finish decides at the end of the answer.
 func (p *Patcher) finish(emit func([]byte)) {
 	tail := ""
-	if p.block != "" && succeeded(p.stop) && !callsTool(p.stop) {
-		tail = separator + p.block
+	if p.block != nil && !p.queue.Off() && succeeded(p.stop) && !callsTool(p.stop) {
+		if block := p.block(); block != "" {
+			tail = separator + block
+		}
 	}
-	p.terminal, p.summary, p.patched = p.queue.Finish(tail, p.extra, emit)
+	extra := func(like []byte) []byte { return extra(like, tail) }
+	p.terminal, p.summary, p.patched = p.queue.Finish(tail, extra, emit)
 }
 
 // extra is the chunk that brings the block. What all chunks of an answer have in
 // common it takes from another one.
-func (p *Patcher) extra(like []byte) []byte {
+func extra(like []byte, tail string) []byte {
 	data := hold.Envelope([]byte(`{`), like, "id", "object", "created", "model", "system_fingerprint", "service_tier", "provider")
 	data = append(data, `"choices":[{"index":0,"delta":{"content":`...)
-	data = append(jsonscan.AppendQuote(data, separator+p.block), `},"finish_reason":null}]}`...)
+	data = append(jsonscan.AppendQuote(data, tail), `},"finish_reason":null}]}`...)
 	return sse.Append(nil, "", data)
 }
 

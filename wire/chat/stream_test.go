@@ -197,7 +197,19 @@ func TestStreamKeepsNoText(t *testing.T) {
 // patch sends the pieces through a Patcher as the proxy does. clean tells that
 // the upstream ended without an error.
 func patch(text string, clean bool, pieces ...string) (out string, p *Patcher) {
-	p = NewPatcher(text)
+	return patchWith(always(text), clean, pieces...)
+}
+
+// always is a block that is known from the start; nil for "".
+func always(block string) func() string {
+	if block == "" {
+		return nil
+	}
+	return func() string { return block }
+}
+
+func patchWith(block func() string, clean bool, pieces ...string) (out string, p *Patcher) {
+	p = NewPatcher(block)
 	var b strings.Builder
 	emit := func(raw []byte) { b.Write(raw) }
 	var r sse.Reader
@@ -328,6 +340,13 @@ func TestPatcher(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a block that is none in the end changes nothing", func(t *testing.T) {
+		in, asked := begin()+delta("a ")+tail, 0
+		none := func() string { asked++; return "" }
+		if got, p := patchWith(none, true, in); got != in || p.Patched() || asked != 1 {
+			t.Errorf("asked %d times, got %s", asked, got)
+		}
+	})
 }
 
 func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
@@ -344,7 +363,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 		{usage, ""},
 		{over, added()},
 	}
-	p := NewPatcher(record)
+	p := NewPatcher(always(record))
 	var r sse.Reader
 	for _, s := range steps {
 		got := ""
@@ -366,7 +385,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 func TestWhatAClientMayActOnWaitsWithoutABlockToo(t *testing.T) {
 	in := delta("a") + end("stop") + usage
 	for _, last := range []string{over, ""} {
-		p := NewPatcher("")
+		p := NewPatcher(nil)
 		var r sse.Reader
 		got, terminal := "", false
 		emit := func(raw []byte) { got += string(raw) }
@@ -382,7 +401,7 @@ func TestWhatAClientMayActOnWaitsWithoutABlockToo(t *testing.T) {
 
 func TestEndOfAnAnswerThatWasGivenUpHoldsNothing(t *testing.T) {
 	in := chunkOf(`"tool_calls":[{"index":0,"id":"c1","function":{"name":"n"}}]`, "null") + end("tool_calls")
-	p := NewPatcher(record)
+	p := NewPatcher(always(record))
 	var r sse.Reader
 	got := ""
 	emit := func(raw []byte) { got += string(raw) }

@@ -19,7 +19,7 @@ import (
 // than 4 MiB would be held back. What was cut of an older block by then stays
 // cut. It is not for concurrent use.
 type Patcher struct {
-	block    string
+	block    func() string
 	queue    *hold.Queue
 	begun    bool // a part was read
 	texts    []holdfast.Span
@@ -29,9 +29,11 @@ type Patcher struct {
 	summary  holdfast.Digest
 }
 
-// NewPatcher returns a Patcher for one answer. block is valid UTF-8; when it is
-// empty nothing is changed, and only the terminal event is held back.
-func NewPatcher(block string) *Patcher {
+// NewPatcher returns a Patcher for one answer. block is called at most once, at the
+// terminal event of an answer that may get it; what it returns is valid UTF-8, and ""
+// for none. Where block is nil nothing is changed, and only the terminal event is held
+// back.
+func NewPatcher(block func() string) *Patcher {
 	return &Patcher{block: block, queue: hold.New()}
 }
 
@@ -55,7 +57,7 @@ func (p *Patcher) Event(e sse.Event, emit func(raw []byte)) (terminal bool) {
 		p.queue.GiveUp(emit)
 	}
 	f := hold.Frame{Raw: e.Raw, Data: e.Data}
-	if p.block != "" {
+	if p.block != nil {
 		p.texts = c.appendTexts(p.texts[:0])
 		f.Texts = p.texts
 	}
@@ -74,18 +76,21 @@ func (p *Patcher) finish(f hold.Frame, reason string, emit func([]byte)) {
 		return
 	}
 	tail := ""
-	if p.block != "" && succeeded(reason) {
-		tail = separator + p.block
+	if p.block != nil && succeeded(reason) {
+		if block := p.block(); block != "" {
+			tail = separator + block
+		}
 	}
 	p.queue.Wait()
 	p.queue.Push(f, emit)
-	p.terminal, p.summary, p.patched = p.queue.Finish(tail, p.extra, emit)
+	extra := func(like []byte) []byte { return extra(like, tail) }
+	p.terminal, p.summary, p.patched = p.queue.Finish(tail, extra, emit)
 }
 
 // extra is the chunk that brings the block. What all chunks of an answer have in
 // common it takes from another one.
-func (p *Patcher) extra(like []byte) []byte {
-	data := append([]byte(`{"candidates":[{"content":{"parts":[{"text":`), jsonscan.AppendQuote(nil, separator+p.block)...)
+func extra(like []byte, tail string) []byte {
+	data := append([]byte(`{"candidates":[{"content":{"parts":[{"text":`), jsonscan.AppendQuote(nil, tail)...)
 	data = hold.Envelope(append(data, `}],"role":"model"},"index":0}],`...), like, "modelVersion", "createTime", "responseId")
 	data[len(data)-1] = '}' // in place of the last comma
 	return sse.Append(nil, "", data)

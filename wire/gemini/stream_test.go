@@ -147,7 +147,19 @@ func TestStreamKeepsNoText(t *testing.T) {
 
 // patch sends the pieces through a Patcher as the proxy does.
 func patch(text string, pieces ...string) (out string, p *Patcher) {
-	p = NewPatcher(text)
+	return patchWith(always(text), pieces...)
+}
+
+// always is a block that is known from the start; nil for "".
+func always(block string) func() string {
+	if block == "" {
+		return nil
+	}
+	return func() string { return block }
+}
+
+func patchWith(block func() string, pieces ...string) (out string, p *Patcher) {
+	p = NewPatcher(block)
 	var b strings.Builder
 	emit := func(raw []byte) { b.Write(raw) }
 	var r sse.Reader
@@ -247,6 +259,13 @@ func TestPatcher(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a block that is none in the end changes nothing", func(t *testing.T) {
+		in, asked := delta("a ")+end(text("b "), "STOP")+usage, 0
+		none := func() string { asked++; return "" }
+		if got, p := patchWith(none, in); got != in || p.Patched() || asked != 1 {
+			t.Errorf("asked %d times, got %s", asked, got)
+		}
+	})
 }
 
 func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
@@ -259,7 +278,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 		{delta(" "), ""},
 		{bare, delta(" ") + added()},
 	}
-	p := NewPatcher(record)
+	p := NewPatcher(always(record))
 	var r sse.Reader
 	for _, s := range steps {
 		got := ""
@@ -281,7 +300,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 func TestTheTerminalEventIsHeldWhateverTheAnswer(t *testing.T) {
 	for _, in := range []string{end(`{"text": "a"}`, "SAFETY"), block, end(`{"functionCall": {"name": "t"}}`, "STOP")} {
 		for _, text := range []string{record, ""} {
-			p := NewPatcher(text)
+			p := NewPatcher(always(text))
 			var r sse.Reader
 			r.Feed([]byte(in), func(e sse.Event) {
 				if !p.Event(e, func(raw []byte) { t.Errorf("emitted %s", raw) }) || string(p.Terminal()) != in {

@@ -62,7 +62,7 @@ func BenchmarkStreamDelta(b *testing.B) {
 	})
 	b.Run("read and patched", func(b *testing.B) {
 		var r sse.Reader
-		s, p := NewStream(nil), NewPatcher(record)
+		s, p := NewStream(nil), NewPatcher(always(record))
 		none := func([]byte) {}
 		take := func(e sse.Event) {
 			s.Event(e)

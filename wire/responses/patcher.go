@@ -28,7 +28,7 @@ const maxHeld = 4 << 20
 // do not come one behind the other. What was cut of an older block by then
 // stays cut. It is not for concurrent use.
 type Patcher struct {
-	block string
+	block func() string
 	off   bool // nothing is looked at any more but the terminal event
 
 	cutter *jsonscan.Cutter
@@ -71,11 +71,13 @@ type frame struct {
 // form is what a delta says beside its text, as sent.
 type form struct{ item, output, part, logprobs []byte }
 
-// NewPatcher returns a Patcher for one answer. block is valid UTF-8; when it is
-// empty nothing is changed, and only the terminal event is held back.
-func NewPatcher(block string) *Patcher {
+// NewPatcher returns a Patcher for one answer. block is called at most once, at the
+// terminal event of an answer that may get it; what it returns is valid UTF-8, and ""
+// for none. Where block is nil nothing is changed, and only the terminal event is held
+// back.
+func NewPatcher(block func() string) *Patcher {
 	none := key{-1, -1}
-	return &Patcher{block: block, off: block == "", cutter: newCutter(), now: none, last: none}
+	return &Patcher{block: block, off: block == nil, cutter: newCutter(), now: none, last: none}
 }
 
 // Event takes the next frame of the upstream and emits what can go to the
@@ -325,9 +327,14 @@ func (p *Patcher) finish(ev *event, f *frame, emit func([]byte)) {
 	}
 	status := jsonscan.Text(s[0].Of(ev.data))
 	lits, plain := outputTexts(ev.data, s[1])
-	tail := separator + p.block
+	tail := ""
+	if !p.off && plain && (status == "" || status == "completed") {
+		if block := p.block(); block != "" {
+			tail = separator + block
+		}
+	}
 	edits, last, lit := newCutter().Amend(ev.data, lits, tail)
-	if p.off || !plain || status != "" && status != "completed" || !p.ending && last < 0 {
+	if tail == "" || !p.ending && last < 0 {
 		p.giveUp(emit)
 		p.terminal = bytes.Clone(f.raw)
 		return
@@ -341,7 +348,7 @@ func (p *Patcher) finish(ev *event, f *frame, emit func([]byte)) {
 		if len(p.held) > 0 {
 			first = &p.held[0]
 		}
-		emit(p.extra(first))
+		emit(p.extra(first, tail))
 		p.hash.Write(string(p.join.Flush(nil)))
 		p.hash.Write(tail)
 		p.summary = p.hash.Sum()
@@ -354,7 +361,7 @@ func (p *Patcher) finish(ev *event, f *frame, emit func([]byte)) {
 
 // extra is the delta that brings the block, with the sequence number of the
 // frame that it comes before.
-func (p *Patcher) extra(before *frame) []byte {
+func (p *Patcher) extra(before *frame, tail string) []byte {
 	data := []byte(`{"type":"response.output_text.delta"`)
 	member := func(name string, value []byte) {
 		if len(value) > 0 {
@@ -364,7 +371,7 @@ func (p *Patcher) extra(before *frame) []byte {
 	member("item_id", p.lastForm.item)
 	member("output_index", p.lastForm.output)
 	member("content_index", p.lastForm.part)
-	member("delta", jsonscan.AppendQuote(nil, separator+p.block))
+	member("delta", jsonscan.AppendQuote(nil, tail))
 	if len(p.lastForm.logprobs) > 0 {
 		member("logprobs", []byte(`[]`))
 	}

@@ -180,7 +180,19 @@ func TestStreamKeepsNoText(t *testing.T) {
 
 // patch sends the pieces through a Patcher as the proxy does.
 func patch(text string, pieces ...string) (out string, p *Patcher) {
-	p = NewPatcher(text)
+	return patchWith(always(text), pieces...)
+}
+
+// always is a block that is known from the start; nil for "".
+func always(block string) func() string {
+	if block == "" {
+		return nil
+	}
+	return func() string { return block }
+}
+
+func patchWith(block func() string, pieces ...string) (out string, p *Patcher) {
+	p = NewPatcher(block)
 	var b strings.Builder
 	emit := func(raw []byte) { b.Write(raw) }
 	var r sse.Reader
@@ -326,6 +338,13 @@ func TestPatcher(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a block that is none in the end changes nothing", func(t *testing.T) {
+		in, asked := numbered(created()+delta(0, 0, "a ")+ends(0, "a ")+completed(message("a "))+ping), 0
+		none := func() string { asked++; return "" }
+		if got, p := patchWith(none, in); got != in || p.Patched() || asked != 1 {
+			t.Errorf("asked %d times, got %s", asked, got)
+		}
+	})
 }
 
 func TestSequenceNumbersStayWithoutAGap(t *testing.T) {
@@ -364,7 +383,7 @@ func TestPatcherHoldsBackOnlyWhatItMust(t *testing.T) {
 		{textDone(1, 0, " c"), ""},
 		{last, extra(1, 0, -1) + textDone(1, 0, " c"+plus)},
 	}
-	p := NewPatcher(record)
+	p := NewPatcher(always(record))
 	var r sse.Reader
 	for _, s := range steps {
 		got := ""
