@@ -58,6 +58,7 @@ route = "local.llm_1:qwen:7b"
 timeout = "4s"
 max_input_tokens = 6_000
 max_output_tokens = 900
+input_ratio = 0.25
 workers = 2
 max_pending_jobs = 9
 barrier_timeout = "0s"
@@ -218,7 +219,7 @@ func TestEveryKeyOfAFileArrives(t *testing.T) {
 			Enabled: true, MaxCapsuleTokens: 1200, UserWordsTokens: 600, TTL: 36*time.Hour + 30*time.Minute, Fork: ForkEmpty,
 			Preserve: Preserve{Plan: false, UserDecisions: true, Rationale: true, OpenQuestions: true, UserWords: true},
 			Extractor: Extractor{
-				Enabled: true, Route: Route{"local.llm_1", "qwen:7b"}, Timeout: 4 * time.Second, MaxInputTokens: 6000, MaxOutputTokens: 900,
+				Enabled: true, Route: Route{"local.llm_1", "qwen:7b"}, Timeout: 4 * time.Second, MaxInputTokens: 6000, MaxOutputTokens: 900, InputRatio: 0.25,
 				Workers: 2, MaxPendingJobs: 9,
 			},
 		},
@@ -315,7 +316,7 @@ func TestDefaultsStandWhereTheFileIsSilent(t *testing.T) {
 				UserWords: true,
 			},
 			Extractor: Extractor{
-				Timeout: 8 * time.Second, MaxInputTokens: 12_000, MaxOutputTokens: 2000, Workers: 4, MaxPendingJobs: 64, BarrierTimeout: 2 * time.Second,
+				Timeout: 8 * time.Second, MaxInputTokens: 12_000, MaxOutputTokens: 2000, InputRatio: 0.07, Workers: 4, MaxPendingJobs: 64, BarrierTimeout: 2 * time.Second,
 			},
 		},
 		Usage:      Usage{TTL: 365 * 24 * time.Hour},
@@ -446,8 +447,8 @@ func TestTheEndsOfEachRangeAreAccepted(t *testing.T) {
 		"limits.body = \"64KiB\"", "limits.body = \"2GiB\"\nlimits.in_flight = \"2GiB\"", "limits.in_flight = \"64GiB\"",
 		"compaction_continuity.max_capsule_tokens = 200", "compaction_continuity.max_capsule_tokens = 20000",
 		"transcripts.ttl = \"1h\"", "transcripts.ttl = \"87600h\"", "compaction_continuity.ttl = \"1h\"", "compaction_continuity.ttl = \"87600h\"",
-		"compaction_continuity.extractor = {enabled = true, route = \"gemini:g\", timeout = \"100ms\", max_input_tokens = 1000, max_output_tokens = 200, workers = 1, max_pending_jobs = 1, barrier_timeout = \"0s\"}",
-		"compaction_continuity.extractor = {enabled = true, route = \"gemini:models/a:b\", timeout = \"5m\", max_input_tokens = 200000, max_output_tokens = 32000, workers = 64, max_pending_jobs = 10000, barrier_timeout = \"1m\"}",
+		"compaction_continuity.extractor = {enabled = true, route = \"gemini:g\", timeout = \"100ms\", max_input_tokens = 1000, max_output_tokens = 200, input_ratio = 0.0001, workers = 1, max_pending_jobs = 1, barrier_timeout = \"0s\"}",
+		"compaction_continuity.extractor = {enabled = true, route = \"gemini:models/a:b\", timeout = \"5m\", max_input_tokens = 200000, max_output_tokens = 32000, input_ratio = 1, workers = 64, max_pending_jobs = 10000, barrier_timeout = \"1m\"}",
 		"compaction_continuity.enabled = false", "usage.ttl = \"1h\"", "usage.ttl = \"87600h\"",
 		"conversation.compaction.auto.trigger_ratio = 1", "conversation.compaction.auto.trigger_ratio = 0.001",
 		"conversation.compaction.auto.min_turns = 1000000", "conversation.compaction.auto.min_gain = 0.999",

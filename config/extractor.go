@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Extractor is the section compaction_continuity.extractor: what a model of its own
@@ -19,6 +21,9 @@ type Extractor struct {
 	// MaxInputTokens bounds what a call is sent of a session, 1,000 to 200,000,
 	// MaxOutputTokens its answer, 200 to 32,000.
 	MaxInputTokens, MaxOutputTokens int
+	// InputRatio is what calls are sent by what their session has grown by, in tokens,
+	// while no compaction needs them: above 0, at most 1.
+	InputRatio float64
 	// Workers call at once, 1 to 64, and MaxPendingJobs wait, 1 to 10,000.
 	Workers, MaxPendingJobs int
 	// BarrierTimeout is how long a compaction waits at most for what is not read
@@ -36,21 +41,22 @@ const extractorKey = continuityKey + ".extractor"
 
 func defaultExtractor() Extractor {
 	return Extractor{
-		Timeout: 8 * time.Second, MaxInputTokens: 12_000, MaxOutputTokens: 2000,
+		Timeout: 8 * time.Second, MaxInputTokens: 12_000, MaxOutputTokens: 2000, InputRatio: 0.07,
 		Workers: 4, MaxPendingJobs: 64, BarrierTimeout: 2 * time.Second,
 	}
 }
 
 // extractorFile mirrors the section.
 type extractorFile struct {
-	Enabled         *bool   `toml:"enabled"`
-	Route           *string `toml:"route"`
-	Timeout         *string `toml:"timeout"`
-	MaxInputTokens  *int    `toml:"max_input_tokens"`
-	MaxOutputTokens *int    `toml:"max_output_tokens"`
-	Workers         *int    `toml:"workers"`
-	MaxPendingJobs  *int    `toml:"max_pending_jobs"`
-	BarrierTimeout  *string `toml:"barrier_timeout"`
+	Enabled         *bool    `toml:"enabled"`
+	Route           *string  `toml:"route"`
+	Timeout         *string  `toml:"timeout"`
+	MaxInputTokens  *int     `toml:"max_input_tokens"`
+	MaxOutputTokens *int     `toml:"max_output_tokens"`
+	InputRatio      *float64 `toml:"input_ratio"`
+	Workers         *int     `toml:"workers"`
+	MaxPendingJobs  *int     `toml:"max_pending_jobs"`
+	BarrierTimeout  *string  `toml:"barrier_timeout"`
 }
 
 func extractorKeys() []key {
@@ -61,6 +67,7 @@ func extractorKeys() []key {
 		{name: extractorKey + ".timeout", kind: duration(`"8s" or "500ms"`), about: "How long a call may take, 100ms to 5m."},
 		{name: extractorKey + ".max_input_tokens", kind: whole(12000, 1000, 200_000), about: "What a call is sent of a session at most."},
 		{name: extractorKey + ".max_output_tokens", kind: whole(2000, 200, 32_000), about: "What a call answers at most."},
+		{name: extractorKey + ".input_ratio", kind: number("0.07", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "What calls are sent by what their session has grown by, in tokens; until then what is said gathers. A compaction does not wait for that. 1: nearly every turn is read by itself."},
 		{name: extractorKey + ".workers", kind: whole(4, 1, 64), about: "How many calls are made at once."},
 		{name: extractorKey + ".max_pending_jobs", kind: whole(64, 1, 10_000), about: "How many wait; more are skipped."},
 		{name: extractorKey + ".barrier_timeout", kind: duration(`"2s" or "0s"`), about: "How long a compaction waits at most for what is not read yet, 0s to 1m."},
@@ -122,6 +129,9 @@ func (r *reader) extractor(f file, x *Extractor, policies []SessionPolicy) error
 			return err
 		}
 	}
+	if set(&x.InputRatio, in.InputRatio); !(x.InputRatio > 0 && x.InputRatio <= 1) {
+		return r.at(extractorKey+".input_ratio", "must be above 0 and at most 1")
+	}
 	return nil
 }
 
@@ -147,6 +157,7 @@ func extractorTree(x Extractor, runs bool) *node {
 		n.fields = append(n.fields,
 			leaf("route", x.Route.String()), leaf("timeout", durationText(x.Timeout)),
 			leaf("max_input_tokens", x.MaxInputTokens), leaf("max_output_tokens", x.MaxOutputTokens),
+			leaf("input_ratio", x.InputRatio),
 			leaf("workers", x.Workers), leaf("max_pending_jobs", x.MaxPendingJobs), leaf("barrier_timeout", durationText(x.BarrierTimeout)))
 	}
 	return n

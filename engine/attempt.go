@@ -64,7 +64,7 @@ type Attempt struct {
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
-	size     int      // of the history of a compaction, in bytes
+	size     int      // of the history, in bytes
 	history  *history // of a compaction
 	session  holdfast.SessionID
 	branch   holdfast.BranchID
@@ -175,6 +175,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		return a
 	}
 	a.s, a.b, a.ep, a.set, a.replay = s, l.b, l.ep, set, l.replay
+	a.size = in.Request.List.End - in.Request.List.Start
 	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
 	if was := before.was; a.b.row.ID == was.row.ID && a.b.heard == nil {
@@ -203,9 +204,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		}
 		a.bound.ID = l.b.nextBoundary() // what is read for it names it
 		if e.pool != nil && set.Extract {
-			e.read(s, l.b, set, a.forWhom())
+			e.read(s, l.b, set, a.forWhom(), true)
 		}
-		a.history, a.size = h, in.Request.List.End-in.Request.List.Start
+		a.history = h
 		e.beginBoundary(a)
 	case l.how == "epoch":
 		opened := make(chan struct{})

@@ -20,6 +20,9 @@ type Extractor struct {
 	Model       ExtractorModel
 	Claims      extraction.Claims
 	InputTokens int // of one call: the capsule and the messages
+	// Ratio is what calls are sent by what the session has grown by, in tokens, while
+	// nothing needs them: until then what is said gathers. 0: each turn is read at once.
+	Ratio float64
 	// Barrier is how long a compaction request, and the first request of an epoch,
 	// wait at most for what is still to be read.
 	Barrier time.Duration
@@ -121,7 +124,32 @@ func (e *Engine) listen(a *Attempt, h *history) {
 	if heard := a.b.hear(a.ep, h); len(heard) > 0 {
 		a.b.heard = heard
 	}
-	e.read(a.s, a.b, a.set, a.forWhom())
+	a.b.gathered.grow(a.size)
+	e.read(a.s, a.b, a.set, a.forWhom(), false)
+}
+
+// gathered is what a branch has grown by since the last call of the extractor, and the
+// batch that waits for more of that.
+type gathered struct {
+	size  int // of the newest history, in bytes
+	grown int // bytes
+	upTo  string
+	batch extract.Batch // without its texts
+}
+
+// grow takes the size of the newest history, in bytes: behind a compaction it begins
+// anew.
+func (g *gathered) grow(size int) {
+	g.grown += max(0, size-g.size)
+	g.size = size
+}
+
+// bytesPerToken is how much of a history makes a token, about.
+const bytesPerToken = 4
+
+// waits reports whether a batch is to wait for more.
+func (g *gathered) waits(b extract.Batch, ratio float64) bool {
+	return ratio > 0 && !b.Due(g.grown/bytesPerToken, ratio)
 }
 
 // forWhom says for whom calls beside an attempt are made.
@@ -134,8 +162,9 @@ func (a *Attempt) forWhom() holdfast.Attempt {
 
 // read puts the next batch of a branch that may hold something into the queue, unless
 // one is under way, and returns the job; nil: there is nothing to wait for. What
-// cannot hold anything moves the watermark alone. s.mu is held.
-func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt) (r *reading) {
+// cannot hold anything moves the watermark alone, and what nothing needs now may
+// gather. s.mu is held.
+func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt, needed bool) (r *reading) {
 	// A panic here is a defect of ours, on a goroutine that would take the process with
 	// it, or a request: these go on without what is not read.
 	defer func() {
@@ -151,6 +180,13 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 		}
 		return b.reading
 	}
+	if len(b.heard) == 0 {
+		return nil
+	}
+	newest := b.heard[len(b.heard)-1].ID
+	if !needed && b.gathered.upTo == newest && b.gathered.waits(b.gathered.batch, e.cfg.Extractor.Ratio) {
+		return nil
+	}
 	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Estimate: continuity.EstimateTokens, Redact: e.redact}
 	c := b.effective
 	c.Watermark = cmp.Or(b.passed, b.row.Watermark)
@@ -160,6 +196,10 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 			return nil
 		}
 		if batch.Eligible && b.tries[batch.Watermark] < maxTries {
+			if !needed && b.gathered.waits(batch, e.cfg.Extractor.Ratio) {
+				b.gathered.upTo, b.gathered.batch = newest, extract.Batch{Tokens: batch.Tokens}
+				return nil
+			}
 			return e.send(s, b, set, who, batch)
 		}
 		// What failed too often is passed over by this process only.
@@ -194,6 +234,7 @@ func (e *Engine) send(s *session, b *branch, set *Settings, who holdfast.Attempt
 		return nil
 	}
 	b.reading = r
+	b.gathered = gathered{size: b.gathered.size}
 	return r
 }
 
@@ -263,8 +304,8 @@ func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attemp
 	b.reading = nil
 	close(r.done)
 	if !s.dead && (r.again || o == extraction.OK) {
-		next := e.read(s, b, set, who)
-		if next != nil && r.late && b.heardBefore(r.mark, r.upTo) {
+		late := r.late && b.heardBefore(r.mark, r.upTo)
+		if next := e.read(s, b, set, who, late); next != nil && late {
 			next.late, next.upTo = true, r.upTo
 		}
 	}
@@ -292,7 +333,7 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 	defer func() { a.left -= time.Since(start) }()
 	waited, before := false, ""
 	for !s.dead {
-		r := e.read(s, b, a.set, a.forWhom())
+		r := e.read(s, b, a.set, a.forWhom(), true)
 		if r == nil || r.mark == before || b.tries[r.mark] > 0 && !r.again {
 			break // nothing is to be read, or nobody waits for it again
 		}

@@ -97,3 +97,45 @@ func TestAResultBehindAnAnswerDoesNotConfirmIt(t *testing.T) {
 		})
 	}
 }
+
+// While nothing needs it, what is said gathers until the session has grown by so much
+// that a call is a small part of it; a compaction reads what is left.
+func TestWhatIsSaidGathersUntilACallIsWorthIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		w.cfg.Extractor.Ratio = 0.1
+		w.restart()
+		h := w.turn(s1, []entry{user("Use rule 1.")}, long("Done"))
+		for n := range 4 {
+			h = w.turn(s1, append(h, user(fmt.Sprintf("Use rule %d.", n+2))), call(fmt.Sprint("c", n), "Bash", `{}`))
+			h = w.turn(s1, append(h, result(fmt.Sprint("c", n), "little")), long("Done"))
+			time.Sleep(time.Second)
+		}
+		if sent := o.sent(); len(sent) != 0 {
+			t.Fatalf("%d calls for a session of a few hundred bytes", len(sent))
+		}
+		// 12,000 tokens of results are worth the thousand of a call.
+		h = w.turn(s1, append(h, call("c9", "Bash", `{}`), result("c9", strings.Repeat("much ", 10_000)), user("Use rule 6.")), long("Done"))
+		time.Sleep(time.Second)
+		sent := o.sent()
+		if len(sent) != 1 || !strings.Contains(sent[0], "Use rule 1.") || !strings.Contains(sent[0], "Use rule 6.") {
+			t.Fatalf("%d calls: %q", len(sent), sent)
+		}
+		h = w.turn(s1, append(h, user("Use rule 7.")), long("Done"))
+		time.Sleep(time.Second)
+		if n := len(o.sent()); n != 1 {
+			t.Errorf("%d calls, the last for a few bytes", n)
+		}
+		a := w.begin(s1, append(h, user(codexMarker))...)
+		block := a.Final(context.Background())
+		done(a)
+		for n := range 7 {
+			if want := fmt.Sprintf("Use rule %d.", n+1); !strings.Contains(block, want) {
+				t.Errorf("the block misses %q:\n%s", want, block)
+			}
+		}
+		if n := len(o.sent()); n != 2 {
+			t.Errorf("%d calls in all", n)
+		}
+	})
+}

@@ -182,7 +182,7 @@ func (w *world) beginIn(ctx context.Context, r request, history ...entry) *engin
 		req.Messages = append(req.Messages, holdfast.Span{Start: len(body), End: len(body) + len(raw)})
 		body = append(body, raw...)
 	}
-	req.Tools = holdfast.Span{Start: 0, End: 1}
+	req.Tools, req.List = holdfast.Span{Start: 0, End: 1}, holdfast.Span{End: len(body)}
 	if n := len(history); n > 0 && (history[n-1].User == codexMarker || strings.HasPrefix(history[n-1].User, "Here is the conversation")) {
 		req.ToolCount = 0 // codex offers no tools then
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/compaction"
+	"github.com/holdfast-dev/holdfast/config"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
@@ -171,6 +172,7 @@ const measuredDelimiter = "0123456789abcdef"
 // extracting is semantic extraction as it is measured.
 type extracting struct {
 	source   extract.Source
+	ratio    float64
 	estimate compaction.Estimator
 	count    func(string) int
 }
@@ -186,6 +188,7 @@ func newExtracting() (extracting, error) {
 		return out
 	}
 	return extracting{
+		ratio:    config.Default().Continuity.Extractor.InputRatio,
 		source:   extract.Source{Tokens: batchTokens, Estimate: continuity.EstimateTokens, Redact: clear},
 		estimate: compaction.Estimator{Render: conversations.Render, Count: count},
 		count:    count,
@@ -201,11 +204,14 @@ func (x extracting) product() extraction.Product {
 	}
 }
 
-// turns goes through a conversation as extraction does that is asked after every
-// turn.
+// turns goes through a conversation as extraction does that looks after every turn,
+// and at the end as at a compaction.
 func (x extracting) turns(entries []holdfast.Entry, before int, facts func(int) []extraction.Span) (list []extraction.Turn) {
 	messages := extract.Messages(entries, before)
+	growth := x.growth(entries, messages)
 	var c holdfast.Capsule
+	grown := 0
+	var found []holdfast.Constraint // in what gathers
 	for i, m := range messages {
 		if m.Role != extract.User {
 			continue
@@ -224,28 +230,61 @@ func (x extracting) turns(entries []holdfast.Entry, before int, facts func(int) 
 		for end < len(messages) && messages[end].Role != extract.User {
 			end++
 		}
+		grown += growth[end-1]
+		for _, span := range facts(m.Turn) {
+			if span[1] > len(text) {
+				continue // the report counts it as misplaced
+			}
+			found = append(found, holdfast.Constraint{
+				Statement: text[span[0]:span[1]], Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByUser, Turn: m.Turn},
+			})
+		}
 		for b, ok := x.source.Next(c, messages[:end]); ok; b, ok = x.source.Next(c, messages[:end]) {
+			if x.waits(b, grown, end == len(messages)) {
+				break
+			}
 			if b.Eligible {
 				p := b.Prompt(measuredDelimiter)
 				t.Inputs = append(t.Inputs, p.System+"\n"+p.Data)
+				grown = 0
 			}
 			c.Watermark = b.Watermark
 		}
 		if len(t.Inputs) > 0 {
-			d := continuity.Delta{Watermark: c.Watermark}
-			for _, span := range facts(m.Turn) {
-				if span[1] > len(text) {
-					continue // the report counts it as misplaced
-				}
-				d.Constraints = append(d.Constraints, holdfast.Constraint{
-					Statement: text[span[0]:span[1]], Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByUser, Turn: m.Turn},
-				})
-			}
-			c = continuity.Merge(c, d)
+			c = continuity.Merge(c, continuity.Delta{Watermark: c.Watermark, Constraints: found})
+			found = nil
 		}
 		list = append(list, t)
 	}
 	return list
+}
+
+// growth is what a conversation grows by in each turn, in tokens, at the last message
+// of the turn; 0 at the others.
+func (x extracting) growth(entries []holdfast.Entry, messages []extract.Message) []int {
+	place := map[string]int{}
+	for i, e := range entries {
+		place[string(e.ID)] = i
+	}
+	growth, from := make([]int, len(messages)), 0
+	for i := range messages {
+		to := len(entries)
+		if i+1 < len(messages) {
+			if messages[i+1].Role != extract.User {
+				continue // the turn goes on
+			}
+			to = place[messages[i+1].ID]
+		}
+		growth[i] = x.estimate.Tokens(conversations.Raw(entries[from:to]))
+		from = to
+	}
+	return growth
+}
+
+// waits reports whether a batch gathers more first; the last one is read, as at a
+// compaction.
+func (x extracting) waits(b extract.Batch, grown int, last bool) bool {
+	return b.Eligible && !last && !b.Due(grown, x.ratio)
 }
 
 func extractionText(r extraction.Report) string {
@@ -286,7 +325,7 @@ func extractionText(r extraction.Report) string {
 			row(s.Of, fmt.Sprint(s.Sessions), fmt.Sprint(s.Stated), tenthPercent(s.Precision), tenthPercent(s.Recall), verdict)
 		}
 	})
-	b.WriteString("\nWhat calls are sent, one after every turn that may hold something\n\n")
+	b.WriteString("\nWhat calls are sent, by how the sessions grow, and at their end\n\n")
 	grid(&b, "of\tturns\tcalls\ttokens\ttokens of the sessions\tshare\twith output of tools\t", func(row func(...string)) {
 		for _, in := range r.Totals {
 			verdict := ""

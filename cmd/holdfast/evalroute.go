@@ -84,7 +84,7 @@ func (e *extractor) read(ctx context.Context, sessions []extraction.Session) err
 					texts[m.Turn] = continuity.Normal(m.Text)
 				}
 			}
-			if err := e.stream(ctx, s.Source, messages, texts); err != nil {
+			if err := e.stream(ctx, s.Source, messages, e.growth(entries, messages), texts); err != nil {
 				return err
 			}
 		}
@@ -93,18 +93,24 @@ func (e *extractor) read(ctx context.Context, sessions []extraction.Session) err
 	return nil
 }
 
-// stream reads one conversation turn by turn. texts are those of its turns.
-func (e *extractor) stream(ctx context.Context, source string, messages []extract.Message, texts map[int]string) error {
+// stream reads one conversation as it grows. texts are those of its turns.
+func (e *extractor) stream(ctx context.Context, source string, messages []extract.Message, growth []int, texts map[int]string) error {
 	var c holdfast.Capsule
+	grown := 0
 	for i := range messages {
 		if i+1 < len(messages) && messages[i+1].Role != extract.User {
 			continue // the turn goes on
 		}
+		grown += growth[i]
 		for b, ok := e.source.Next(c, messages[:i+1]); ok; b, ok = e.source.Next(c, messages[:i+1]) {
+			if e.waits(b, grown, i+1 == len(messages)) {
+				break
+			}
 			c.Watermark = b.Watermark
 			if !b.Eligible {
 				continue
 			}
+			grown = 0
 			e.shown(fmt.Sprintf("call %d of about %d", e.found.Calls+1, e.calls))
 			d, err := e.call(ctx, b)
 			if err != nil {

@@ -141,6 +141,6 @@ func answerOf(events []holdfast.Event) (a extract.Answer) {
 func (c *extractorCalls) extractor(x config.Extractor, claims extraction.Claims) *engine.Extractor {
 	return &engine.Extractor{
 		Config: extraction.Config{Workers: x.Workers, Pending: x.MaxPendingJobs, Timeout: x.Timeout},
-		Model:  c, Claims: claims, InputTokens: x.MaxInputTokens, Barrier: x.BarrierTimeout,
+		Model:  c, Claims: claims, InputTokens: x.MaxInputTokens, Ratio: x.InputRatio, Barrier: x.BarrierTimeout,
 	}
 }

@@ -38,6 +38,15 @@ type Batch struct {
 	Eligible bool
 	// More tells that there is text behind it for another batch.
 	More bool
+	// Tokens is what a call for it is sent, instructions and record included.
+	Tokens int
+}
+
+// Due reports whether a batch is worth a call now, where nothing needs it: it is full,
+// or the session has grown by so much since the last call, in tokens, that what it is
+// sent is at most that ratio of it.
+func (b Batch) Due(grown int, ratio float64) bool {
+	return b.More || float64(b.Tokens) <= ratio*float64(grown)
 }
 
 // Next is the first batch behind the watermark of c. ok is false when nothing is
@@ -51,7 +60,9 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 	}
 	room := max(s.Tokens, 1000)
 	b = Batch{Base: c, Record: s.Redact(record(c, room/2, s.Estimate))}
-	left := room - s.Estimate(b.Record)
+	kept := s.Estimate(b.Record)
+	b.Tokens = kept + s.Estimate(system) + messageTokens
+	left := room - kept
 	last := newestOffer(messages, first)
 	sent := -1 // the newest message of the model in the batch
 	for i := first; i < len(messages); i++ {
@@ -90,6 +101,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		b.Eligible = b.Eligible || eligible
 		b.Watermark = m.ID
 		left -= cost
+		b.Tokens += cost
 	}
 	return b, true
 }

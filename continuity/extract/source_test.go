@@ -112,6 +112,26 @@ func TestSource(t *testing.T) {
 	})
 }
 
+func TestABatchIsDueByWhatItsCallIsSent(t *testing.T) {
+	for _, lines := range [][]string{{"u: Use sqlite, never redis."}, {"u: Use " + strings.Repeat("port 17 and port 18. ", 300), "a: I propose: 1. edit the reader. 2. edit the writer.", "u: Yes."}} {
+		c := holdfast.Capsule{Constraints: []holdfast.Constraint{{ID: "c1", Statement: strings.Repeat("no cgo ", 100), Status: holdfast.FactActive}}}
+		b, ok := source(12000).Next(c, history(lines...))
+		if !ok {
+			t.Fatal("no batch")
+		}
+		p := b.Prompt("0123456789abcdef")
+		if sent := continuity.EstimateTokens(p.System) + continuity.EstimateTokens(p.Data); b.Tokens*10 < sent*9 || b.Tokens*10 > sent*11 {
+			t.Errorf("a call of %d tokens counts as %d", sent, b.Tokens)
+		}
+		if b.Due(b.Tokens*20-1, 0.05) || !b.Due(b.Tokens*20, 0.05) {
+			t.Errorf("a batch of %d tokens is not due at 20 times as much", b.Tokens)
+		}
+		if b.More = true; !b.Due(0, 0.05) {
+			t.Error("a full batch waits for more")
+		}
+	}
+}
+
 func TestSourceGoesInBatches(t *testing.T) {
 	var lines []string
 	for i := range 40 {
