@@ -16,7 +16,8 @@ import (
 // that keep the work going, questions, orders for one piece of work, reports of what
 // broke. In doubt, as in a language that it does not know, it says yes. What the
 // message answers counts too: behind a text that is PlanLike any message may be an
-// acceptance.
+// acceptance; and a yes alone holds nothing where nothing was offered, which only
+// Source knows.
 func Eligible(text string) bool {
 	own := speak(stubs.ReplaceAllString(continuity.Shorten(text, maxUserBytes), " "))
 	if !hasWord(own.text) {

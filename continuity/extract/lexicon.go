@@ -110,6 +110,13 @@ var refusals = set("no nope nein nee non nej não nie нет ne ei hayır いい
 // affirmationsUnspaced are those of languages without spaces between words.
 var affirmationsUnspaced = []string{"好", "可以", "行", "同意", "はい", "お願い", "了解", "いいです", "ok", "네", "예", "좋"}
 
+// nodding are words that stand beside a yes and add nothing to it; offering are those
+// of a text that speaks of what is not done yet.
+var (
+	nodding  = set("by me to with for that that's this is it's i you we of here im i'm das ist so von mir für mich damit es")
+	offering = set("could can should will would shall i'll we'll let let's may might want wants need needs prefer instead either or going if ready waiting confirm choose decide könnte können kann sollte sollten werde werden will wollen möchte oder wenn bereit bestätigen entscheide")
+)
+
 // proposing are words by which a text offers a plan.
 var proposing = set(
 	"plan propose proposal suggest suggestion recommend steps step approach option options would shall phase phases",

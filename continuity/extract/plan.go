@@ -70,6 +70,20 @@ func PlanLike(text string) bool {
 	return len(Steps(text)) >= 2 || slices.ContainsFunc(wordsOf(text), func(w word) bool { return proposing[w.text] })
 }
 
+// offers reports whether a text of the model may wait for a yes: it shows a plan, asks,
+// speaks of what could be or will be done, or is in a language that is not known.
+func offers(text string) bool {
+	tokens := tokensOf(text)
+	return PlanLike(text) || strings.ContainsAny(text, "?？") || !charted(tokens) || slices.ContainsFunc(tokens, func(t string) bool { return offering[t] })
+}
+
+// nods reports whether a text says yes and nothing else. It holds something only where
+// something waited for that.
+func nods(text string) bool {
+	tokens := tokensOf(text)
+	return affirms(text) && !slices.ContainsFunc(tokens, func(t string) bool { return hasWord(t) && !affirmations[t] && !chatter[t] && !nodding[t] })
+}
+
 // affirms reports whether words begin with a yes, in a language that is known.
 func affirms(words string) bool {
 	clauses := clausesOf(words)

@@ -76,7 +76,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 				eligible = PlanLike(messages[at].Text)
 			}
 			add = append(add, s.typed(m))
-			eligible = eligible || Eligible(m.Text)
+			eligible = eligible || Eligible(m.Text) && (!nods(m.Text) || offered(messages, i))
 		case i == last && !answeredLater(messages, i):
 			add = append(add, s.offer(m))
 			eligible = true
@@ -175,6 +175,17 @@ func answered(messages []Message, i int) int {
 		return i - 1
 	}
 	return -1
+}
+
+// offered reports whether the model said something since the message of the person
+// before the one at i that a yes may answer.
+func offered(messages []Message, i int) bool {
+	for k := i - 1; k >= 0 && messages[k].Role == Assistant; k-- {
+		if offers(messages[k].Text) {
+			return true
+		}
+	}
+	return false
 }
 
 // shortAnswer is the length in bytes below which a message is read with what it

@@ -90,6 +90,11 @@ func TestSource(t *testing.T) {
 		{"a plan from before the watermark that is answered behind it", "m2", []string{"u: Plan it.", plan, "u: Go on."}, "m2 m3", true, "m3"},
 		{"an unknown watermark covers nothing", "gone", []string{"u: Use sqlite, never redis."}, "m1", true, "m1"},
 		{"nothing but chatter needs no call, and the watermark moves", "", []string{"u: Go on.", "a: Done.", "u: Show me main.go again."}, "m1 m2 m3", false, "m3"},
+		{"a yes to what was offered", "", []string{"u: Show the file.", "a: I could delete it.", "u: Fine by me."}, "m1 m2 m3", true, "m3"},
+		{"a yes to what was asked", "", []string{"u: Show the file.", "a: Delete it?", "u: Fine by me."}, "m1 m2 m3", true, "m3"},
+		{"a yes in a language whose offers are not known", "", []string{"u: Show the file.", "a: Poistan sen nyt kokonaan pois.", "u: Ok."}, "m1 m2 m3", true, "m3"},
+		{"a yes to a report is no acceptance", "", []string{"u: Show the file.", "a: All of the tests are green and the file is there.", "u: Fine by me."}, "m1 m2 m3", false, "m3"},
+		{"a yes with more than that is read", "", []string{"u: Show the file.", "a: All of the tests are green and the file is there.", "u: Fine, but keep the old one."}, "m1 m2 m3", true, "m3"},
 		{"the model alone needs no call", "m1", []string{"u: Go on.", "a: Done.", "a: Done too."}, "", false, "m3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
