@@ -26,6 +26,8 @@ type Inbound struct {
 	Model string
 	// Trace is the trace id that the client gave; "" for none.
 	Trace string
+	// Attempt names the record of the call; "" where none is kept.
+	Attempt holdfast.AttemptID
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -59,6 +61,7 @@ type Attempt struct {
 	model    string
 	label    string // of the caller's key
 	trace    string
+	id       holdfast.AttemptID // of its record
 	base     int             // anchors of the epoch when the request was read
 	tip      holdfast.Digest // the newest anchor of the history
 	replay   bool
@@ -106,7 +109,7 @@ func (e *Engine) Begin(ctx context.Context, codec Codec, in Inbound) *Attempt {
 
 // begin is Begin, once; before is the attempt that was overtaken.
 func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Attempt) *Attempt {
-	a := &Attempt{e: e, left: before.left, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace}
+	a := &Attempt{e: e, left: before.left, protocol: in.Request.Protocol, model: cmp.Or(in.Request.Model, in.Model), label: in.Label, trace: in.Trace, id: in.Attempt}
 	tools := func() []holdfast.Tool {
 		if !in.Request.Tools.Present() {
 			return nil

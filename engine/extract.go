@@ -156,7 +156,7 @@ func (g *gathered) waits(b extract.Batch, ratio float64) bool {
 func (a *Attempt) forWhom() holdfast.Attempt {
 	return holdfast.Attempt{
 		Principal: a.s.key.principal, Label: a.label, Session: a.session, Branch: a.branch, Boundary: a.bound.ID,
-		Trace: a.trace, Agent: a.Verdict.Agent, Role: holdfast.ExtractorRole,
+		Parent: a.id, Trace: a.trace, Agent: a.Verdict.Agent, Role: holdfast.ExtractorRole,
 	}
 }
 

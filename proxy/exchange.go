@@ -24,12 +24,13 @@ type exchange struct {
 	body    *body
 	form    format
 	attempt *engine.Attempt
-	plain   *plainBody        // nil until the body was decoded
-	model   string            // that the request names; "" until it was read
-	altered []byte            // the body that goes upstream, when it is not the client's own
-	record  *holdfast.Attempt // of the call that is under way; nil: none is
-	meter   *meter            // of its answer; nil: nothing is read
-	left    holdfast.Outcome  // why the exchange was broken off; "": it was not
+	plain   *plainBody         // nil until the body was decoded
+	model   string             // that the request names; "" until it was read
+	altered []byte             // the body that goes upstream, when it is not the client's own
+	first   holdfast.AttemptID // names the first record of the exchange
+	record  *holdfast.Attempt  // of the call that is under way; nil: none is
+	meter   *meter             // of its answer; nil: nothing is read
+	left    holdfast.Outcome   // why the exchange was broken off; "": it was not
 }
 
 // plainBody is a body without its coding.
@@ -117,7 +118,7 @@ func (x *exchange) read() {
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
 			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
-			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")),
+			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")), Attempt: x.name(),
 		})
 	})
 	x.model, x.form = req.Model, form

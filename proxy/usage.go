@@ -39,6 +39,14 @@ func asksModel(method string, rt route) bool {
 		!strings.HasSuffix(rt.path, "/count_tokens") && !strings.HasSuffix(rt.path, ":countTokens")
 }
 
+// name is the id of the record that the call will have first; "" where none is kept.
+func (x *exchange) name() holdfast.AttemptID {
+	if x.p.ledger != nil && x.first == "" {
+		x.first = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String())
+	}
+	return x.first
+}
+
 // beginRecord opens the record of a call that is about to be sent with a body of
 // some bytes. One that is
 // open is of the call that this one repeats.
@@ -46,13 +54,13 @@ func (x *exchange) beginRecord(sent int64) {
 	if x.p.ledger == nil || x.ours || !asksModel(x.r.Method, x.rt) {
 		return
 	}
-	var parent holdfast.AttemptID
+	id, parent := x.name(), holdfast.AttemptID("")
 	if x.record != nil {
-		parent = x.record.ID
+		id, parent = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), x.record.ID
 		x.endRecord()
 	}
 	a := &holdfast.Attempt{
-		ID: holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), Began: time.Now(), Principal: x.caller.Principal, Label: x.caller.Label, Parent: parent,
+		ID: id, Began: time.Now(), Principal: x.caller.Principal, Label: x.caller.Label, Parent: parent,
 		Trace: traceOf(x.r.Header.Get("Traceparent")), Role: holdfast.PrimaryRole,
 		Upstream: x.rt.up.Name, Model: x.modelName(), Protocol: x.rt.protocol, Sent: sent,
 	}

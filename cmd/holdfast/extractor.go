@@ -101,7 +101,7 @@ func (c *extractorCalls) client(who holdfast.Attempt) *provider.Client {
 func attributed(a, who holdfast.Attempt) holdfast.Attempt {
 	a.ID = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String())
 	a.Principal, a.Label, a.Session, a.Branch, a.Boundary = who.Principal, who.Label, who.Session, who.Branch, who.Boundary
-	a.Job, a.Trace, a.Agent, a.Role = who.Job, who.Trace, who.Agent, who.Role
+	a.Job, a.Parent, a.Trace, a.Agent, a.Role = who.Job, who.Parent, who.Trace, who.Agent, who.Role
 	return a
 }
 

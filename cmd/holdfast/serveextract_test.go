@@ -112,16 +112,18 @@ func TestAChoiceInProseReachesTheUpstreamBehindACompaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			var of []holdfast.Attempt
+			agents := map[holdfast.AttemptID]bool{}
 			for _, a := range list {
 				if a.Role == holdfast.ExtractorRole {
 					of = append(of, a)
 				}
+				agents[a.ID] = a.Role == holdfast.PrimaryRole
 			}
 			if len(of) != calls || calls == 0 {
 				t.Fatalf("%d calls were made, %d recorded", calls, len(of))
 			}
 			for _, a := range of {
-				if a.Label != "night" || a.Upstream != "small" || a.Model != "tiny-1" || a.Agent != "claude-code" || a.Session == "" || a.Branch == "" || a.Job == "" || a.Cost == nil || *a.Cost == 0 || a.Outcome != holdfast.OutcomeOK {
+				if a.Label != "night" || a.Upstream != "small" || a.Model != "tiny-1" || a.Agent != "claude-code" || a.Session == "" || a.Branch == "" || a.Job == "" || !agents[a.Parent] || a.Cost == nil || *a.Cost == 0 || a.Outcome != holdfast.OutcomeOK {
 					t.Errorf("recorded is %+v", a)
 				}
 			}
