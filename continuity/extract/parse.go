@@ -15,7 +15,7 @@ import (
 // Bounds of an answer.
 const (
 	MaxAnswerBytes = 64 << 10 // of the whole
-	MaxItems       = 40       // of one list
+	MaxItems       = 100      // of one list
 	maxDepth       = 4        // of nested values
 	maxTextBytes   = 1 << 10  // of one string
 	maxNameBytes   = 200      // of a subject, an id, a kind

@@ -66,7 +66,7 @@ func TestParseOfTheWhole(t *testing.T) {
 		{"in a fence", extract.Answer{Text: "```json\n" + right + "\n```"}, ""},
 		{"behind prose with braces", extract.Answer{Text: "Here is what I found {in the form that you asked for}:\n" + right}, ""},
 		{"lists that are null are empty", extract.Answer{Text: answer(`"facts":null,"plan":null`)}, ""},
-		{"forty facts", extract.Answer{Text: many(40)}, ""},
+		{"a hundred facts", extract.Answer{Text: many(100)}, ""},
 
 		{"nothing", extract.Answer{Text: " \n"}, extract.Empty},
 		{"a refusal", extract.Answer{Text: "I cannot help with that."}, extract.Prose},
@@ -80,7 +80,7 @@ func TestParseOfTheWhole(t *testing.T) {
 		{"a member twice", extract.Answer{Text: answer(`"facts":[],"facts":[]`)}, extract.DuplicateName},
 		{"a member of an item twice", extract.Answer{Text: answer(`"facts":[{"kind":"value","statement":"a","statement":"b","quote":"q"}]`)}, extract.DuplicateName},
 		{"200 facts", extract.Answer{Text: many(200)}, extract.TooMany},
-		{"forty-one facts", extract.Answer{Text: many(41)}, extract.TooMany},
+		{"a hundred and one facts", extract.Answer{Text: many(101)}, extract.TooMany},
 		{"too deep", extract.Answer{Text: answer(`"facts":[[[[[]]]]]`)}, extract.TooDeep},
 		{"too large", extract.Answer{Text: right + strings.Repeat(" ", 10) + strings.Repeat("x", extract.MaxAnswerBytes)}, extract.TooLarge},
 		{"a list that is none", extract.Answer{Text: answer(`"facts":{}`)}, extract.WrongType},

@@ -15,6 +15,10 @@ const (
 	maxOfferBytes = 12 << 10
 )
 
+// maxHolding bounds the messages of a batch that may hold something: what they hold
+// must have room in one answer.
+const maxHolding = 16
+
 // Source cuts a history into batches for the extractor.
 type Source struct {
 	// Tokens bounds a batch with the capsule before it; the prompt's own text is not
@@ -52,7 +56,8 @@ func (b Batch) Due(grown int, ratio float64) bool {
 // Next is the first batch behind the watermark of c. ok is false when nothing is
 // there. All messages of the person are in it, with the plan-like text of the model
 // that each may answer, also one from before the watermark, and the newest such text;
-// when that is too much, the oldest that fit, at least one.
+// when that is too much to be sent, or to be answered at once, the oldest that fit, at
+// least one.
 func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) {
 	first := behind(messages, c.Watermark)
 	if first == len(messages) {
@@ -65,6 +70,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 	left := room - kept
 	last := newestOffer(messages, first)
 	sent := -1 // the newest message of the model in the batch
+	holding := 0
 	for i := first; i < len(messages); i++ {
 		m := messages[i]
 		var add []Message
@@ -85,7 +91,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		for _, x := range add {
 			cost += s.Estimate(x.Text) + messageTokens
 		}
-		if cost > left && len(b.Messages) > 0 {
+		if len(b.Messages) > 0 && (cost > left || eligible && holding == maxHolding) {
 			b.More = true
 			return b, true
 		}
@@ -98,7 +104,10 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 			}
 		}
 		b.Messages = append(b.Messages, add...)
-		b.Eligible = b.Eligible || eligible
+		if eligible {
+			b.Eligible = true
+			holding++
+		}
 		b.Watermark = m.ID
 		left -= cost
 		b.Tokens += cost

@@ -117,6 +117,19 @@ func TestSource(t *testing.T) {
 	})
 }
 
+// What many short messages hold must have room in one answer; those that hold nothing
+// take none.
+func TestABatchHasAtMostSixteenMessagesThatMayHoldSomething(t *testing.T) {
+	var lines []string
+	for i := range 20 {
+		lines = append(lines, fmt.Sprintf("u: Use port %d.", i), "u: Go on.")
+	}
+	b, ok := source(12000).Next(holdfast.Capsule{}, history(lines...))
+	if !ok || !b.More || b.Watermark != "m32" {
+		t.Errorf("ok %t, more %t, up to %s", ok, b.More, b.Watermark)
+	}
+}
+
 func TestABatchIsDueByWhatItsCallIsSent(t *testing.T) {
 	for _, lines := range [][]string{{"u: Use sqlite, never redis."}, {"u: Use " + strings.Repeat("port 17 and port 18. ", 300), "a: I propose: 1. edit the reader. 2. edit the writer.", "u: Yes."}} {
 		c := holdfast.Capsule{Constraints: []holdfast.Constraint{{ID: "c1", Statement: strings.Repeat("no cgo ", 100), Status: holdfast.FactActive}}}
