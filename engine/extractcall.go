@@ -37,14 +37,15 @@ type batchOf struct {
 	merge  func(continuity.Delta) continuity.Outcome
 }
 
-// call asks the model what a batch holds. Whatever it brings, an error, prose or
-// what nobody said: only what was parsed and grounded is merged, and only what is
-// preserved.
+// call has the model read a batch, and merges what is found.
 func (e *Engine) call(ctx context.Context, j batchOf) extraction.Outcome {
 	start := time.Now()
 	delimiter := "=" + rand.Text() // no text of a session knows it
-	answer, tokens, err := e.cfg.Extractor.Model.Extract(ctx, ExtractorCall{Prompt: j.batch.Prompt(delimiter), Schema: e.schema, For: j.who})
-	e.metrics.extracted(time.Since(start), tokens)
+	found, err := extract.Read(j.batch, delimiter, j.keep, func(p extract.Prompt) (extract.Answer, error) {
+		answer, tokens, err := e.cfg.Extractor.Model.Extract(ctx, ExtractorCall{Prompt: p, Schema: e.schema, For: j.who})
+		e.metrics.extracted(time.Since(start), tokens)
+		return answer, err
+	})
 	if err != nil {
 		code := string(holdfast.CodeOf(err))
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -52,18 +53,15 @@ func (e *Engine) call(ctx context.Context, j batchOf) extraction.Outcome {
 		}
 		return e.unread(j, "call", code)
 	}
-	found, dropped, reason := extract.Parse(answer, j.batch.Base.Revision)
-	e.metrics.doubted(dropped)
-	if reason != "" {
-		e.metrics.doubted(extract.Counts{reason: 1})
-		return e.unread(j, "answer", string(reason))
+	e.metrics.doubted(found.Doubted)
+	if found.Discarded != "" {
+		e.metrics.doubted(extract.Counts{found.Discarded: 1})
+		return e.unread(j, "answer", string(found.Discarded))
 	}
-	delta, dropped := extract.Ground(j.batch, found)
-	e.metrics.doubted(dropped)
 	if !j.wanted() {
 		return extraction.Dropped
 	}
-	switch j.merge(j.keep.Of(delta)) {
+	switch j.merge(found.Delta) {
 	case continuity.Merged:
 		return extraction.OK
 	case continuity.Stale:

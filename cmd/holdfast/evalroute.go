@@ -126,12 +126,14 @@ func (e *extractor) stream(ctx context.Context, source string, messages []extrac
 // call asks the model once and grounds what it answers. What fails brings nothing;
 // the error is of a run that cannot go on.
 func (e *extractor) call(ctx context.Context, b extract.Batch) (continuity.Delta, error) {
-	p := b.Prompt("=" + rand.Text())
 	e.found.Calls++
-	answer, err := e.client.Call(ctx, holdfast.Call{
-		Model: e.found.Name, System: p.System, Schema: extract.Schema(),
-		Events: []holdfast.Event{holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(p.Data)}}},
-	}, nil)
+	r, err := extract.Read(b, "="+rand.Text(), continuity.All, func(p extract.Prompt) (extract.Answer, error) {
+		answer, err := e.client.Call(ctx, holdfast.Call{
+			Model: e.found.Name, System: p.System, Schema: extract.Schema(),
+			Events: []holdfast.Event{holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(p.Data)}}},
+		}, nil)
+		return answerOf(answer.Events), err
+	})
 	nothing := continuity.Delta{Watermark: b.Watermark}
 	if err != nil {
 		switch holdfast.CodeOf(err) {
@@ -143,15 +145,12 @@ func (e *extractor) call(ctx context.Context, b extract.Batch) (continuity.Delta
 		}
 		return nothing, err
 	}
-	items, dropped, reason := extract.Parse(answerOf(answer.Events), b.Base.Revision)
-	e.tally(dropped)
-	if reason != "" {
-		e.found.Discarded[string(reason)]++
+	e.tally(r.Doubted)
+	if r.Discarded != "" {
+		e.found.Discarded[string(r.Discarded)]++
 		return nothing, nil
 	}
-	d, doubted := extract.Ground(b, items)
-	e.tally(doubted)
-	return d, nil
+	return r.Delta, nil
 }
 
 func (e *extractor) tally(counts extract.Counts) {

@@ -1,7 +1,7 @@
 // Package extract is the contract of semantic extraction: which turns are worth a
 // call of a model, what that call is sent, what its answer may look like, and how
-// much of the answer is believed. It makes no call, and is pure: no clock, no I/O,
-// no randomness; the redaction and the delimiter are passed in.
+// much of the answer is believed. It is pure: no clock, no I/O, no randomness; the
+// call itself, the redaction and the delimiter are passed in.
 //
 // Nothing is stored, and neither input nor answer may be: they are text of a
 // session. What is counted are reasons.
@@ -14,6 +14,7 @@
 //	Prompt     the system text and the data section; Schema for the answer
 //	Parse      the answer into items, or a reason for discarding it
 //	Ground     items into a continuity.Delta, each held against the words it cites
+//	Read       the last three around the call, which both faces make by it
 //
 // # Laws
 //
