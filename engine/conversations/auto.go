@@ -31,6 +31,9 @@ type Trigger struct {
 	Estimator func(entries []holdfast.Entry) compaction.Estimator
 	// Writer writes summaries; nil: a rule with a summary fails.
 	Writer compaction.Summarizer
+	// Ready is called before an overlay is made, and may append to the conversation;
+	// nil: nobody is.
+	Ready func(context.Context, *Loaded)
 
 	failed int64 // where the stream ended when a summary failed last
 	told   bool  // the notice was given
@@ -75,9 +78,16 @@ func (s *Service) look(ctx context.Context, l *Loaded, t *Trigger, inside bool) 
 		f.Window = t.Window(f.Model)
 	}
 	est := t.Estimator(l.Entries)
-	f.Decision = compaction.Decide(l.Entries, t.Config, compaction.Boundary{
-		Inside: inside, Stays: agents.Carries, Window: f.Window, Failed: t.failed, Now: s.now(),
-	}, est)
+	decide := func() compaction.Decision {
+		return compaction.Decide(l.Entries, t.Config, compaction.Boundary{
+			Inside: inside, Stays: agents.Carries, Window: f.Window, Failed: t.failed, Now: s.now(),
+		}, est)
+	}
+	if f.Decision = decide(); f.Fire != nil && t.Ready != nil {
+		t.Ready(ctx, l)
+		est = t.Estimator(l.Entries)
+		f.Decision = decide() // of the stream as it is now
+	}
 	if f.Fire == nil {
 		return f, nil
 	}

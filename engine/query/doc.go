@@ -14,9 +14,35 @@
 //   - Automatic compaction runs behind a turn that completed and is durable, at
 //     most once, and whatever it meets does not harm the turn.
 //   - The capsule is harvested from the stream by the same rules as that of a
-//     proxied session: plan calls and the user's words. A revision is appended
-//     when it has changed.
+//     proxied session: plan calls and the user's words, over what extraction has
+//     read. A revision is appended when it has changed.
 //   - The system text and the tools of a call do not depend on what is compacted.
+//
+// # Extraction
+//
+// Where Config has an Extraction, a model reads what the person said in prose, beside
+// the calls of the turn, by the rules of continuity/extract:
+//
+//   - It begins when the message is durable. One batch is read at a time. Only the
+//     call is made by another goroutine; the one that holds the conversation takes the
+//     result between two calls of the model, at the end of the turn and before
+//     automatic compaction, and appends it: what the call took as a usage event, and
+//     the capsule with its watermark, also where nothing was found, then under the
+//     revision that it had. The watermark of what holds nothing goes with the next.
+//   - Automatic compaction waits for what is not read yet, the end of a turn for the
+//     call that is under way, each at most for the barrier. The first call of a turn
+//     does where the view has a compaction and the turns before were not all read. The
+//     end of the context ends each wait at once.
+//   - A call that takes longer is ended with the turn. The next one begins with what
+//     this one left, which is all behind the watermark in the stream: a process that
+//     died needs no more.
+//   - A plan of the model that nobody has answered is read with the answer, or before
+//     a compaction, and makes no call of its own else.
+//   - A call that fails, whatever way, costs a notice, and nothing of the turn. What it
+//     was to read is tried again by the next process, once in each.
+//   - Two processes never read the same: who asks holds the lease of the conversation
+//     (conversations.Service.Lease) from before it loads the stream to behind the turn.
+//     That is the caller's to do; claims as the proxy has them are not needed beside it.
 //
 // The package stores nothing; engine/conversations does.
 package query

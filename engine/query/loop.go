@@ -27,8 +27,12 @@ type Config struct {
 	// Trigger compacts at the end of a turn and, by events, between two calls of
 	// the model; nil: never. It estimates as the loop does.
 	Trigger *conversations.Trigger
-	// Redact takes secrets out of the user's words before the capsule keeps them.
+	// Redact takes secrets out of the user's words before the capsule keeps them or
+	// the extractor is sent them.
 	Redact func(string) string
+	// Extraction reads what no tool call states; nil: nothing is read, and no other
+	// model called.
+	Extraction *Extraction
 }
 
 // Loop holds one conversation.
@@ -38,13 +42,17 @@ type Loop struct {
 	tools   Tools // nil: none
 	screen  Screen
 	cfg     Config
+	reader  *reader // nil: nothing is extracted
 }
 
 // NewLoop returns a Loop. tools may be nil.
 func NewLoop(s *conversations.Service, m Model, tools Tools, screen Screen, cfg Config) *Loop {
-	q := &Loop{service: s, model: m, tools: tools, screen: screen, cfg: cfg}
+	q := &Loop{service: s, model: m, tools: tools, screen: screen, cfg: cfg, reader: newReader(cfg)}
 	if t := cfg.Trigger; t != nil {
 		t.Estimator = q.estimator
+		if q.reader != nil {
+			t.Ready = q.ready
+		}
 	}
 	return q
 }
@@ -60,14 +68,22 @@ func (q *Loop) Turn(ctx context.Context, l *conversations.Loaded, asked holdfast
 	if err := q.service.Append(ctx, l, holdfast.TurnStart{}, asked); err != nil {
 		return holdfast.AssistantMessage{}, err
 	}
+	q.barrier()
+	defer q.end(ctx, l)
+	behind := q.read(ctx, l, false)
 	if err := q.harvest(ctx, l); err != nil {
 		return holdfast.AssistantMessage{}, err
+	}
+	if behind && conversations.View(l.Entries).InForce > 0 {
+		q.await(ctx, l) // the view shows what was said only as the capsule has it
 	}
 	answer, err := q.work(ctx, l, asked.Schema)
 	// What is in the stream is harvested however the turn ended.
 	if kept := q.harvest(context.WithoutCancel(ctx), l); err == nil {
 		err = kept
 	}
+	q.barrier()
+	q.await(ctx, l)
 	if err != nil {
 		return answer, err
 	}
@@ -105,6 +121,9 @@ func (q *Loop) work(ctx context.Context, l *conversations.Loaded, schema []byte)
 		if err := q.run(ctx, l, wanted); err != nil {
 			return last, err
 		}
+		q.collect(ctx, l)
+		q.read(ctx, l, false)
+		q.barrier()
 		if err := q.gap(ctx, l); err != nil {
 			return last, err
 		}

@@ -1,0 +1,264 @@
+package query
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
+	"github.com/holdfast-dev/holdfast/engine/conversations"
+)
+
+// Extraction is how a model reads what no tool call states.
+type Extraction struct {
+	// Ask makes a call of the extractor's model, without tools, and beside other
+	// calls. job names the batch in its record. The usage is zero where none was told.
+	Ask func(ctx context.Context, p extract.Prompt, job string) (extract.Answer, holdfast.Usage, error)
+	// Preserve is what is kept of what was found.
+	Preserve    continuity.Preserve
+	InputTokens int           // of a call: the capsule and the messages
+	Timeout     time.Duration // of a call
+	// Barrier is how long a compaction, and the end of a turn, wait at most for a
+	// call; 0: not at all.
+	Barrier time.Duration
+	// Waiting is told when a wait takes longer than a second, and when it is over.
+	Waiting func(bool)
+}
+
+// patience is how long a wait needs no explanation.
+const patience = time.Second
+
+// reader reads a conversation, one batch at a time. Only the call itself is made by
+// a goroutine of its own: everything else, and all that is appended, is done by the
+// one that holds the conversation.
+type reader struct {
+	Extraction
+	source extract.Source
+	job    *job   // under way; nil: none
+	mark   string // the newest message that was read, or can hold nothing; "": as the stream says
+	failed bool   // in this process nothing is tried again
+	left   time.Duration
+}
+
+// job is the reading of one batch. What it found may be looked at when done is
+// closed.
+type job struct {
+	batch  extract.Batch
+	cancel context.CancelFunc
+	done   chan struct{}
+	found  extract.Reading
+	usage  holdfast.Usage
+	err    error
+}
+
+func newReader(cfg Config) *reader {
+	if cfg.Extraction == nil {
+		return nil
+	}
+	return &reader{
+		Extraction: *cfg.Extraction,
+		source:     extract.Source{Tokens: cfg.Extraction.InputTokens, Estimate: continuity.EstimateTokens, Redact: cfg.Redact},
+	}
+}
+
+// read begins the next job, where something that the person typed is to be read and
+// none is under way; with offers also for a plan of the model that nobody has
+// answered, which else is read with the answer. behind tells that the batch has what
+// was typed before the newest message.
+func (q *Loop) read(ctx context.Context, l *conversations.Loaded, offers bool) (behind bool) {
+	r := q.reader
+	if r == nil || r.job != nil || r.failed {
+		return false
+	}
+	// A panic here is a defect of ours: the turn goes on without what is not read.
+	defer func() {
+		if x := recover(); x != nil {
+			q.unread(fmt.Sprintf("a defect of Holdfast (%T)", x))
+			behind = false
+		}
+	}()
+	messages := extract.Messages(l.Entries, 0)
+	c := q.capsule(l)
+	for {
+		batch, ok := r.source.Next(c, messages)
+		if !ok {
+			return false
+		}
+		if batch.Eligible {
+			typed := 0
+			for _, m := range batch.Messages {
+				if m.Role == extract.User {
+					typed++
+					behind = behind || m.ID != newestTyped(messages)
+				}
+			}
+			if typed == 0 && !offers {
+				return false
+			}
+			r.start(ctx, batch, string(l.ID)+"/"+batch.Watermark)
+			return behind
+		}
+		c.Watermark, r.mark = batch.Watermark, batch.Watermark
+	}
+}
+
+// newestTyped is the id of the newest message of the person.
+func newestTyped(messages []extract.Message) (id string) {
+	for _, m := range messages {
+		if m.Role == extract.User {
+			id = m.ID
+		}
+	}
+	return id
+}
+
+// start has a batch read beside what goes on. Its owner is the turn: see end.
+func (r *reader) start(ctx context.Context, batch extract.Batch, name string) {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	j := &job{batch: batch, cancel: cancel, done: make(chan struct{})}
+	r.job = j
+	go func() {
+		defer close(j.done)
+		defer cancel()
+		defer func() {
+			if x := recover(); x != nil {
+				j.err = holdfast.Errorf(holdfast.ErrInternal, "its call failed by a defect of Holdfast (%T)", x)
+			}
+		}()
+		delimiter := "=" + rand.Text() // no text of a conversation knows it
+		j.found, j.err = extract.Read(batch, delimiter, r.Preserve, func(p extract.Prompt) (answer extract.Answer, err error) {
+			answer, j.usage, err = r.Ask(ctx, p, name)
+			return answer, err
+		})
+	}()
+}
+
+// collect takes what a job brought that is done, and appends it. Whatever that meets
+// does not harm the turn.
+func (q *Loop) collect(ctx context.Context, l *conversations.Loaded) {
+	if q.reader == nil || q.reader.job == nil {
+		return
+	}
+	r, j := q.reader, q.reader.job
+	select {
+	case <-j.done:
+	default:
+		return
+	}
+	r.job = nil
+	defer func() {
+		if x := recover(); x != nil {
+			q.unread(fmt.Sprintf("a defect of Holdfast (%T)", x))
+		}
+	}()
+	var events []holdfast.Event
+	if j.usage != (holdfast.Usage{}) {
+		j.usage.Purpose = holdfast.ForExtraction
+		events = append(events, j.usage)
+	}
+	was := q.capsule(l)
+	next, outcome := continuity.Rebase(j.batch.Base, was, j.found.Delta)
+	switch {
+	case ctx.Err() != nil && j.err != nil:
+		r.failed = true // the person ended it
+	case errors.Is(j.err, context.DeadlineExceeded):
+		q.unread("its call took longer than " + r.Timeout.String() + ", the timeout")
+	case errors.Is(j.err, context.Canceled):
+		q.unread("its call did not end in the " + r.Barrier.String() + " that a turn waits for it, the barrier_timeout")
+	case j.err != nil:
+		q.unread(j.err.Error())
+	case j.found.Discarded != "":
+		q.unread(fmt.Sprintf("its answer counts for nothing (%s)", j.found.Discarded))
+	case outcome == continuity.Stale:
+		q.unread("the capsule has changed meanwhile")
+	default:
+		next.Revision = was.Revision
+		if newest := newestCapsule(l.Entries); newest == nil || newest.Digest != next.Digest {
+			next.Revision++
+		}
+		// Also where nothing new was found: nobody pays for that again.
+		events = append(events, holdfast.Continuity{Capsule: next})
+	}
+	if len(events) == 0 {
+		return
+	}
+	if err := q.service.Append(context.WithoutCancel(ctx), l, events...); err != nil {
+		q.unread("what it found cannot be written: " + err.Error())
+		return
+	}
+	if !r.failed {
+		r.mark = next.Watermark
+	}
+}
+
+// unread tells why something was not read, and lets the reader rest.
+func (q *Loop) unread(why string) {
+	q.reader.failed = true
+	q.screen.Notice("the extractor has not read all that was said: " + strings.TrimSuffix(why, ".") + ". The next query goes on there")
+}
+
+// await waits for the job that is under way, at most for what is left of the
+// barrier and until ctx ends, and takes what came; false: it is not done.
+func (q *Loop) await(ctx context.Context, l *conversations.Loaded) bool {
+	r := q.reader
+	if r == nil || r.job == nil {
+		return true
+	}
+	start := time.Now()
+	limit, patient := time.NewTimer(r.left), time.NewTimer(patience)
+	defer limit.Stop()
+	defer patient.Stop()
+	told, over := false, r.left <= 0
+	for !over {
+		select {
+		case <-patient.C:
+			if told = r.Waiting != nil; told {
+				r.Waiting(true)
+			}
+			continue
+		case <-r.job.done:
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		over = true
+	}
+	if told {
+		r.Waiting(false)
+	}
+	r.left -= time.Since(start)
+	q.collect(ctx, l)
+	return r.job == nil
+}
+
+// ready has everything read that a compaction is about to take out of sight, as far
+// as the barrier lets it. It is the Ready of the trigger.
+func (q *Loop) ready(ctx context.Context, l *conversations.Loaded) {
+	for q.reader.left > 0 && ctx.Err() == nil {
+		q.read(ctx, l, true)
+		if q.reader.job == nil || !q.await(ctx, l) {
+			return
+		}
+	}
+}
+
+// barrier gives the waits that come all of their time.
+func (q *Loop) barrier() {
+	if q.reader != nil {
+		q.reader.left = q.reader.Barrier
+	}
+}
+
+// end ends the job that is under way, and waits for that.
+func (q *Loop) end(ctx context.Context, l *conversations.Loaded) {
+	if q.reader == nil || q.reader.job == nil {
+		return
+	}
+	q.reader.job.cancel()
+	<-q.reader.job.done
+	q.collect(ctx, l)
+}
