@@ -101,23 +101,30 @@ func (c *extractorCalls) client(who holdfast.Attempt) *provider.Client {
 func attributed(a, who holdfast.Attempt) holdfast.Attempt {
 	a.ID = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String())
 	a.Principal, a.Label, a.Session, a.Branch, a.Boundary = who.Principal, who.Label, who.Session, who.Branch, who.Boundary
-	a.Job, a.Parent, a.Trace, a.Agent, a.Role = who.Job, who.Parent, who.Trace, who.Agent, who.Role
+	a.Conversation, a.Job, a.Parent = who.Conversation, who.Job, who.Parent
+	a.Trace, a.Agent, a.Role = who.Trace, who.Agent, who.Role
 	return a
 }
 
 // Extract implements engine.ExtractorModel.
 func (c *extractorCalls) Extract(ctx context.Context, call engine.ExtractorCall) (extract.Answer, holdfast.Tokens, error) {
+	answer, got, err := c.call(ctx, call)
+	return answer, got.Tokens, err
+}
+
+// call makes a call. What it took is beside an error too.
+func (c *extractorCalls) call(ctx context.Context, call engine.ExtractorCall) (extract.Answer, provider.Answer, error) {
 	got, err := c.client(call.For).Call(ctx, holdfast.Call{
 		Model: c.model, System: call.Prompt.System, Schema: call.Schema, MaxOutput: c.maxOutput,
 		Events: []holdfast.Event{holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(call.Prompt.Data)}}},
 	}, nil)
 	if err != nil {
-		return extract.Answer{}, got.Tokens, err
+		return extract.Answer{}, got, err
 	}
 	if !got.Complete() {
-		return extract.Answer{}, got.Tokens, holdfast.Errorf(holdfast.ErrUnavailable, "the extractor's answer is not complete: %s", got.Finish)
+		return extract.Answer{}, got, holdfast.Errorf(holdfast.ErrUnavailable, "the extractor's answer is not complete: %s", got.Finish)
 	}
-	return answerOf(got.Events), got.Tokens, nil
+	return answerOf(got.Events), got, nil
 }
 
 // answerOf is what a model said, and how many tools it called.

@@ -91,6 +91,7 @@ type database interface {
 	store.Keys
 	store.Attempts
 	store.Audit
+	store.Secrets
 }
 
 // openStore opens the database at path. One that does not exist yet is shown

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-dev/holdfast/conversation"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/engine/query"
-	"github.com/holdfast-dev/holdfast/ledger"
 	"github.com/holdfast-dev/holdfast/redact"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -230,8 +229,8 @@ func (a *app) inMemory(ctx context.Context, l *conversations.Loaded) (*conversat
 	return s, nil
 }
 
-// turn asks and shows what comes. Its calls are recorded in books.
-func (a *app) turn(ctx context.Context, s *conversations.Service, books ledger.Store, l *conversations.Loaded, args queryArgs, asked holdfast.UserMessage) error {
+// turn asks and shows what comes. Its calls are recorded in the database.
+func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l *conversations.Loaded, args queryArgs, asked holdfast.UserMessage) error {
 	cfg, err := a.conversationConfig(l.Entries)
 	if err != nil {
 		return err
@@ -246,11 +245,11 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, books ledger.S
 	if err := m.takes(name, asked); err != nil {
 		return err
 	}
-	ended, err := a.recordCalls(m, cfg.all, books, l.ID, args.noPersist)
+	books, err := a.recordCalls(m, cfg.all, d, l.ID, args.noPersist)
 	if err != nil {
 		return err
 	}
-	defer ended()
+	defer books.end()
 	route, err := m.route(ctx, name, holdfast.ForTurn)
 	if err != nil {
 		return err
@@ -298,6 +297,9 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, books ledger.S
 		loop.Trigger = &conversations.Trigger{
 			Config: cfg.auto, Window: func(string) int64 { return route.Window }, Writer: writer,
 		}
+	}
+	if !args.noPersist {
+		loop.Extraction = a.extraction(ctx, cfg.all, d, books, m.transport, screen, show)
 	}
 	titled := a.title(ctx, s, *l, cfg, m, name, asked, args.noPersist)
 	q := query.NewLoop(s, route.Model, box, screen, loop)

@@ -37,15 +37,23 @@ func budgetsOf(cfg config.Config) (list []ledger.Budget) {
 	return list
 }
 
+// accounts are the books of a conversation's calls, as long as a command runs.
+type accounts struct {
+	recorder *ledger.Recorder
+	budgets  *ledger.Budgets
+	id       holdfast.ConversationID // "" for one that is not kept
+	end      func()
+}
+
 // recordCalls has the calls that go to models admitted and recorded, as those of a
-// conversation that is kept. The function that it returns ends that.
-func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id holdfast.ConversationID, unkept bool) (end func(), err error) {
+// conversation that is kept. The end of the accounts ends that.
+func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id holdfast.ConversationID, unkept bool) (accounts, error) {
 	if unkept {
 		id = ""
 	}
 	r, budgets, err := newRecorder(cfg, st, slog.New(slog.DiscardHandler), prometheus.NewRegistry(), a.now)
 	if err != nil {
-		return nil, err
+		return accounts{}, err
 	}
 	me := holdfast.Caller{Principal: holdfast.Local}
 	m.admit = func(upstream, model string) error { return budgets.Admit(me, upstream, model) }
@@ -54,7 +62,7 @@ func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id hold
 		attempt.Principal, attempt.Conversation = holdfast.Local, id
 		r.Record(attempt)
 	}
-	return func() {
+	return accounts{r, budgets, id, func() {
 		defer a.warnOfBudgets(budgets, me)
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
@@ -62,7 +70,7 @@ func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id hold
 			// The answer is there; what it cost is not.
 			_, _ = fmt.Fprintln(a.err, clean("holdfast: "+err.Error()))
 		}
-	}, nil
+	}}, nil
 }
 
 // warnOfBudgets tells of what a caller has spent above a soft limit.
