@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/engine/query"
+	"github.com/holdfast-dev/holdfast/store"
 )
 
 // oracle is an extractor that takes each line that begins with "Use" for a
@@ -409,6 +410,74 @@ func TestWhatATurnLeftIsReadBeforeTheFirstCallBehindACompaction(t *testing.T) {
 		sent := fmt.Sprint(w.model.calls[1].Events)
 		if i := strings.Index(sent, "## Constraints"); i < 0 || !strings.Contains(sent[i:], "Use tabs.") {
 			t.Errorf("the first call:\n%s", sent)
+		}
+	})
+}
+
+// refusing takes no capsules that extraction has read.
+type refusing struct{ *store.Memory }
+
+func (s refusing) Append(ctx context.Context, p holdfast.Principal, id holdfast.ConversationID, head int64, rows []store.StoredEvent) error {
+	for _, row := range rows {
+		if row.Kind == "usage" {
+			return holdfast.Errorf(holdfast.ErrUnavailable, "the disk is full")
+		}
+	}
+	return s.Memory.Append(ctx, p, id, head, rows)
+}
+
+func TestWhatCannotBeWrittenIsReadAgain(t *testing.T) {
+	w := newWorld(t, says("Yes."), says("Yes."))
+	o := w.read()
+	st := refusing{store.NewMemory()}
+	c := store.Conversation{ID: "c", Principal: holdfast.Local, Origin: store.OwnConversation, Version: store.StreamVersion, CreatedAt: noon}
+	if err := st.Create(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	w.s = conversations.New(st, holdfast.Local, func() time.Time { return noon }, func() string { n++; return fmt.Sprint("e", n) })
+	w.asks("Use tabs.")
+	want := []string{"the extractor has not read all that was said: what it found cannot be written: the disk is full. The next query goes on there"}
+	if diff := cmp.Diff(want, w.notices()); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+	w.wantStored("turn", "user", "continuity 1", "assistant Yes.")
+	w.asks("Use LF.")
+	if diff := cmp.Diff([]string{"Use tabs.", "Use tabs. | Yes. | Use LF."}, o.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestALongHistoryIsReadInBatches: that of an older version, which nobody has read.
+// One batch is read at a time, as long as the model works, the oldest first.
+func TestALongHistoryIsReadInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for i := range 3 {
+			w.model.replies = append(w.model.replies, says("Yes."))
+			w.asks(fmt.Sprintf("Use rule %d.\n", i) + strings.Repeat("The reason is a long one. ", 90))
+		}
+		o := w.read()
+		w.cfg.Extraction.InputTokens = 2000
+		for i := range 3 {
+			r := wants(read(fmt.Sprint(i)))
+			r.before = synctest.Wait // what the extractor does is done
+			w.model.replies = append(w.model.replies, r)
+		}
+		w.model.replies = append(w.model.replies, says("Yes."))
+		w.asks("Continue")
+		var begins []string
+		for _, call := range o.calls() {
+			begins = append(begins, regexp.MustCompile(`Use rule \d`).FindAllString(call, -1)...)
+		}
+		if diff := cmp.Diff([]string{"Use rule 0", "Use rule 1", "Use rule 2"}, begins); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+		if n := len(o.calls()); n < 2 {
+			t.Errorf("%d calls", n)
+		}
+		if n := len(w.capsule().Constraints); n != 3 {
+			t.Errorf("%d constraints", n)
 		}
 	})
 }
