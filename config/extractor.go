@@ -26,8 +26,8 @@ type Extractor struct {
 	InputRatio float64
 	// Workers call at once, 1 to 64, and MaxPendingJobs wait, 1 to 10,000.
 	Workers, MaxPendingJobs int
-	// BarrierTimeout is how long a compaction waits at most for what is not read
-	// yet, 0 (not at all) to 1m.
+	// BarrierTimeout is how long a compaction, and the end of a query, wait at most
+	// for what is not read yet, 0 (not at all) to 1m.
 	BarrierTimeout time.Duration
 }
 
@@ -62,7 +62,7 @@ type extractorFile struct {
 func extractorKeys() []key {
 	return []key{
 		{name: extractorKey, kind: table, about: "A model that reads what no tool call states: choices in prose, reasons, what was rejected. What it is sent leaves the machine, and it costs."},
-		{name: extractorKey + ".enabled", kind: boolean, about: "Read sessions with it."},
+		{name: extractorKey + ".enabled", kind: boolean, about: "Read sessions with it, and the conversations of query."},
 		{name: extractorKey + ".route", kind: text("cheap:small-model", "^[^:]+:.+$"), about: "UPSTREAM:MODEL, whatever the session's own model is. Required when enabled."},
 		{name: extractorKey + ".timeout", kind: duration(`"8s" or "500ms"`), about: "How long a call may take, 100ms to 5m."},
 		{name: extractorKey + ".max_input_tokens", kind: whole(12000, 1000, 200_000), about: "What a call is sent of a session at most."},
@@ -70,7 +70,7 @@ func extractorKeys() []key {
 		{name: extractorKey + ".input_ratio", kind: number("0.07", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "What calls are sent by what their session has grown by, in tokens; until then what is said gathers. A compaction does not wait for that. 1: nearly every turn is read by itself."},
 		{name: extractorKey + ".workers", kind: whole(4, 1, 64), about: "How many calls are made at once."},
 		{name: extractorKey + ".max_pending_jobs", kind: whole(64, 1, 10_000), about: "How many wait; more are skipped."},
-		{name: extractorKey + ".barrier_timeout", kind: duration(`"2s" or "0s"`), about: "How long a compaction waits at most for what is not read yet, 0s to 1m."},
+		{name: extractorKey + ".barrier_timeout", kind: duration(`"2s" or "0s"`), about: "How long a compaction, and the end of a query, wait at most for what is not read yet, 0s to 1m."},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine/query"
 )
 
 // maxAttachment bounds an attachment, and what is read from standard input, in
@@ -43,7 +44,7 @@ func attachment(name string) (holdfast.Part, error) {
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return holdfast.Media{Type: "image", MIME: kind, Name: base, Data: base64.StdEncoding.EncodeToString(data)}, nil
 	case utf8.Valid(data):
-		return holdfast.Text("File " + base + ":\n" + string(data)), nil
+		return query.Attached(base, string(data)), nil
 	case kind == "application/pdf" || strings.HasPrefix(kind, "audio/"):
 		return holdfast.Media{Type: "file", MIME: kind, Name: base, Data: base64.StdEncoding.EncodeToString(data)}, nil
 	}

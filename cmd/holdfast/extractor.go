@@ -26,7 +26,8 @@ type extractorStore interface {
 // extractorCalls makes the calls of the extractor, on its own route and with the
 // credential of that: an agent's is never used for them. Each call is admitted by
 // the budgets of the caller whose session is read, recorded for it, and made once:
-// what failed is tried again by the engine, with what has come by then.
+// what failed is tried again by the engine, or with the next query, with what has
+// come by then.
 type extractorCalls struct {
 	catalogue *provider.Catalogue
 	transport http.RoundTripper

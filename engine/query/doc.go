@@ -36,6 +36,7 @@
 //   - A call that takes longer is ended with the turn. The next one begins with what
 //     this one left, which is all behind the watermark in the stream: a process that
 //     died needs no more.
+//   - Files that were attached are not read. What was piped in is, as a paste is.
 //   - A plan of the model that nobody has answered is read with the answer, or before
 //     a compaction, and makes no call of its own else.
 //   - A call that fails, whatever way, costs a notice, and nothing of the turn. What it

@@ -82,7 +82,7 @@ func (q *Loop) read(ctx context.Context, l *conversations.Loaded, offers bool) (
 			behind = false
 		}
 	}()
-	messages := extract.Messages(l.Entries, 0)
+	messages := heard(l.Entries)
 	c := q.capsule(l)
 	for {
 		batch, ok := r.source.Next(c, messages)

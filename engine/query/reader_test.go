@@ -414,6 +414,42 @@ func TestWhatATurnLeftIsReadBeforeTheFirstCallBehindACompaction(t *testing.T) {
 	})
 }
 
+func TestAPlanThatNobodyAnsweredIsReadBeforeACompactionOnly(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		compacts bool
+		want     []string
+	}{
+		{"without one", false, nil},
+		{"with one", true, []string{"I would do this: | 1. Read the store | 2. Write the migration"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			o := w.read()
+			w.tools = bigTools{}
+			if tt.compacts {
+				w.cfg.Trigger = trigger(compaction.ByTurn)
+			}
+			for i := range 3 {
+				first := wants(read(fmt.Sprint(i)))
+				first.Usage = holdfast.Usage{Model: "m", Input: 1}
+				if i == 2 {
+					offer := holdfast.AssistantMessage{Text: "I would do this:\n1. Read the store\n2. Write the migration\n"}
+					first.Events = append([]holdfast.Event{offer}, first.Events...)
+				}
+				w.model.replies = append(w.model.replies, first, says("I do."))
+				w.asks("Continue")
+			}
+			if diff := cmp.Diff(tt.want, o.calls()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if got := len(w.notices()) > 0; got != tt.compacts {
+				t.Errorf("notices %q", w.notices())
+			}
+		})
+	}
+}
+
 // refusing takes no capsules that extraction has read.
 type refusing struct{ *store.Memory }
 
