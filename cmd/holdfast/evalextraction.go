@@ -197,10 +197,14 @@ func newExtracting() (extracting, error) {
 
 func (x extracting) product() extraction.Product {
 	return extraction.Product{
-		Turns:   x.turns,
-		Harvest: func(entries []holdfast.Entry) holdfast.Capsule { return query.Capsule(entries, "", x.source.Redact) },
-		Tokens:  func(entries []holdfast.Entry) int { return x.estimate.Tokens(conversations.Raw(entries)) },
-		Count:   x.count,
+		Turns: x.turns,
+		Harvest: func(entries []holdfast.Entry) holdfast.Capsule {
+			// Without what a model may have read of it before.
+			raw := slices.DeleteFunc(conversations.Raw(entries), func(e holdfast.Entry) bool { _, kept := e.Event.(holdfast.Continuity); return kept })
+			return query.Capsule(raw, "", x.source.Redact)
+		},
+		Tokens: func(entries []holdfast.Entry) int { return x.estimate.Tokens(conversations.Raw(entries)) },
+		Count:  x.count,
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package extraction does the jobs of semantic extraction: a fixed pool of workers
 // over a bounded queue, and the mark by which a server knows its own calls again.
-// What a job reads and what becomes of it is the coordinator's.
+// What a job reads and what becomes of it is the coordinator's. A query has one job at a
+// time under the lease of its conversation, and needs neither: see engine/query.
 //
 // Nothing is stored but a claim: a branch and the message up to which a job reads,
 // for as long as the job may take, so that neither a retry nor another process on

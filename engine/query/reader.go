@@ -156,50 +156,90 @@ func (q *Loop) collect(ctx context.Context, l *conversations.Loaded) {
 			q.unread(fmt.Sprintf("a defect of Holdfast (%T)", x))
 		}
 	}()
+	was := q.capsule(l)
+	next, why := r.outcome(j, was)
+	if ctx.Err() != nil && j.err != nil {
+		r.failed = true // the person ended it, and knows
+		return
+	}
+	if why != "" {
+		if paid(j.usage) && failures(l.Entries)+1 >= maxTries {
+			next.Watermark = j.batch.Watermark
+			why += fmt.Sprintf(". That was the case %d times, and it is passed over", maxTries)
+		} else {
+			why += ". The next query goes on there"
+		}
+	}
 	var events []holdfast.Event
-	if j.usage != (holdfast.Usage{}) {
+	if paid(j.usage) {
 		j.usage.Purpose = holdfast.ForExtraction
 		events = append(events, j.usage)
 	}
-	was := q.capsule(l)
-	next, outcome := continuity.Rebase(j.batch.Base, was, j.found.Delta)
-	switch {
-	case ctx.Err() != nil && j.err != nil:
-		r.failed = true // the person ended it
-	case errors.Is(j.err, context.DeadlineExceeded):
-		q.unread("its call took longer than " + r.Timeout.String() + ", the timeout")
-	case errors.Is(j.err, context.Canceled):
-		q.unread("its call did not end in the " + r.Barrier.String() + " that a turn waits for it, the barrier_timeout")
-	case j.err != nil:
-		q.unread(j.err.Error())
-	case j.found.Discarded != "":
-		q.unread(fmt.Sprintf("its answer counts for nothing (%s)", j.found.Discarded))
-	case outcome == continuity.Stale:
-		q.unread("the capsule has changed meanwhile")
-	default:
+	if next.Watermark != was.Watermark {
+		// Also where nothing new was found: nobody pays for that again.
 		next.Revision = was.Revision
 		if newest := newestCapsule(l.Entries); newest == nil || newest.Digest != next.Digest {
 			next.Revision++
 		}
-		// Also where nothing new was found: nobody pays for that again.
 		events = append(events, holdfast.Continuity{Capsule: next})
 	}
-	if len(events) == 0 {
-		return
+	if len(events) > 0 {
+		if err := q.service.Append(context.WithoutCancel(ctx), l, events...); err != nil {
+			next.Watermark, why = was.Watermark, "what it found cannot be written: "+err.Error()
+		}
 	}
-	if err := q.service.Append(context.WithoutCancel(ctx), l, events...); err != nil {
-		q.unread("what it found cannot be written: " + err.Error())
-		return
+	r.mark = next.Watermark
+	if why != "" {
+		q.unread(why)
 	}
-	if !r.failed {
-		r.mark = next.Watermark
+}
+
+// outcome is the capsule with what a job brought, or why that is nothing.
+func (r *reader) outcome(j *job, was holdfast.Capsule) (next holdfast.Capsule, why string) {
+	switch {
+	case errors.Is(j.err, context.DeadlineExceeded):
+		return was, "its call took longer than " + r.Timeout.String() + ", the timeout"
+	case errors.Is(j.err, context.Canceled):
+		return was, "its call did not end in the " + r.Barrier.String() + " that a turn waits for it, the barrier_timeout"
+	case j.err != nil:
+		return was, strings.TrimSuffix(j.err.Error(), ".")
+	case j.found.Discarded != "":
+		return was, fmt.Sprintf("its answer counts for nothing (%s)", j.found.Discarded)
 	}
+	next, outcome := continuity.Rebase(j.batch.Base, was, j.found.Delta)
+	if outcome == continuity.Stale {
+		return was, "the capsule has changed meanwhile"
+	}
+	return next, ""
+}
+
+// maxTries is how often what stands behind a watermark is paid for and not read.
+const maxTries = 3
+
+func paid(u holdfast.Usage) bool { return u != (holdfast.Usage{}) }
+
+// failures counts the calls that were paid for since the watermark moved.
+func failures(entries []holdfast.Entry) (n int) {
+	mark := ""
+	for _, e := range entries {
+		switch event := e.Event.(type) {
+		case holdfast.Usage:
+			if event.Purpose == holdfast.ForExtraction {
+				n++
+			}
+		case holdfast.Continuity:
+			if event.Capsule.Watermark != mark {
+				mark, n = event.Capsule.Watermark, 0
+			}
+		}
+	}
+	return n
 }
 
 // unread tells why something was not read, and lets the reader rest.
 func (q *Loop) unread(why string) {
 	q.reader.failed = true
-	q.screen.Notice("the extractor has not read all that was said: " + strings.TrimSuffix(why, ".") + ". The next query goes on there")
+	q.screen.Notice("the extractor has not read all that was said: " + why)
 }
 
 // await waits for the job that is under way, at most for what is left of the

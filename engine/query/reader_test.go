@@ -246,6 +246,39 @@ func TestAnExtractorThatFailsHarmsNoTurn(t *testing.T) {
 	}
 }
 
+// TestWhatIsPaidForThreeTimesInVainIsPassedOver: calls that cost nothing do not count.
+func TestWhatIsPaidForThreeTimesInVainIsPassedOver(t *testing.T) {
+	w := newWorld(t)
+	o := w.read()
+	o.answer = &extract.Answer{Text: "You chose tabs."}
+	for _, text := range []string{"Use tabs.", "Continue", "Go on", "Next"} {
+		if text == "Go on" {
+			o.before = func(context.Context) error { return errors.New("no route to it") }
+		} else {
+			o.before = nil
+		}
+		w.model.replies = append(w.model.replies, says("Yes."))
+		w.asks(text)
+	}
+	said := "the extractor has not read all that was said: "
+	if diff := cmp.Diff([]string{
+		said + "its answer counts for nothing (prose). The next query goes on there",
+		said + "its answer counts for nothing (prose). The next query goes on there",
+		said + "no route to it. The next query goes on there",
+		said + "its answer counts for nothing (prose). That was the case 3 times, and it is passed over",
+	}, w.notices()); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+	o.answer = nil
+	w.model.replies = append(w.model.replies, says("Yes."), says("Yes."))
+	w.asks("Keep going")
+	w.asks("Use LF.")
+	if diff := cmp.Diff([]string{"Use tabs.", "Use tabs. | Yes. | Continue", "Use tabs. | Yes. | Continue | Yes. | Go on", "Use tabs. | Yes. | Continue | Yes. | Go on | Yes. | Next", "Yes. | Use LF."}, o.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	w.wantConstraints("Use LF.")
+}
+
 func TestTheEndOfATurnWaitsForACallNotForLong(t *testing.T) {
 	slow := func(d time.Duration) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -473,7 +506,7 @@ func TestWhatCannotBeWrittenIsReadAgain(t *testing.T) {
 	n := 0
 	w.s = conversations.New(st, holdfast.Local, func() time.Time { return noon }, func() string { n++; return fmt.Sprint("e", n) })
 	w.asks("Use tabs.")
-	want := []string{"the extractor has not read all that was said: what it found cannot be written: the disk is full. The next query goes on there"}
+	want := []string{"the extractor has not read all that was said: what it found cannot be written: the disk is full"}
 	if diff := cmp.Diff(want, w.notices()); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
