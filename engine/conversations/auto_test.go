@@ -111,6 +111,42 @@ func TestTheTriggerFiresAgainBehindWhatItCompacted(t *testing.T) {
 	}
 }
 
+func TestWhoIsToldBeforeAnOverlayMayAppend(t *testing.T) {
+	s := newService(t)
+	id := one(t, s, turns(0, 13))
+	l, trig := load(t, s, id), trigger(compaction.Default(), nil)
+	told := 0
+	trig.Ready = func(ctx context.Context, l *conversations.Loaded) {
+		told++
+		if err := s.Append(ctx, l, holdfast.Continuity{Capsule: holdfast.Capsule{SchemaVersion: 1, Revision: told}}); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 { // at the second one nothing fires
+		if _, err := s.Boundary(t.Context(), l, trig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var end []string
+	for _, e := range load(t, s, id).Entries[13*5:] {
+		end = append(end, conversation.KindOf(e.Event))
+	}
+	if diff := cmp.Diff([]string{"continuity", "compaction"}, end); diff != "" || told != 1 {
+		t.Errorf("told %d times; the end of the stream (-want +got):\n%s", told, diff)
+	}
+	// What it appended may be the reason not to compact: the decision is made anew.
+	grow(t, s, l, 13, 8)
+	trig.Ready = func(ctx context.Context, l *conversations.Loaded) {
+		if err := s.Append(ctx, l, holdfast.Overlay{ToTurn: 19, Tools: &holdfast.ToolPolicy{Omit: true}, StripReasoning: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	f, err := s.Boundary(t.Context(), l, trig)
+	if err != nil || f.Fire != nil || f.Reason != compaction.BelowThreshold {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestASummaryThatIsNotThereAppendsNothing(t *testing.T) {
 	whole := compaction.Draft{Text: "It went well.", Model: "m2", Complete: true}
 	cases := []struct {

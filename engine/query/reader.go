@@ -16,8 +16,9 @@ import (
 
 // Extraction is how a model reads what no tool call states.
 type Extraction struct {
-	// Ask makes a call of the extractor's model, without tools, and beside other
-	// calls. job names the batch in its record. The usage is zero where none was told.
+	// Ask makes a call of the extractor's model, without tools, beside other calls, and
+	// ends when the context does: the turn waits for that. job names the batch in its
+	// record. The usage is zero where none was told.
 	Ask func(ctx context.Context, p extract.Prompt, job string) (extract.Answer, holdfast.Usage, error)
 	// Preserve is what is kept of what was found.
 	Preserve    continuity.Preserve
