@@ -62,8 +62,8 @@ type Attempt struct {
 	label    string // of the caller's key
 	trace    string
 	id       holdfast.AttemptID // of its record
-	base     int             // anchors of the epoch when the request was read
-	tip      holdfast.Digest // the newest anchor of the history
+	base     int                // anchors of the epoch when the request was read
+	tip      holdfast.Digest    // the newest anchor of the history
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary

@@ -21,7 +21,7 @@ type Extractor struct {
 	Claims      extraction.Claims
 	InputTokens int // of one call: the capsule and the messages
 	// Ratio is what calls are sent by what the session has grown by, in tokens, while
-	// nothing needs them: until then what is said gathers. 0: each turn is read at once.
+	// nothing needs them: until then what is said gathers. 1: each turn is read at once.
 	Ratio float64
 	// Barrier is how long a compaction request, and the first request of an epoch,
 	// wait at most for what is still to be read.
@@ -149,7 +149,7 @@ const bytesPerToken = 4
 
 // waits reports whether a batch is to wait for more.
 func (g *gathered) waits(b extract.Batch, ratio float64) bool {
-	return ratio > 0 && !b.Due(g.grown/bytesPerToken, ratio)
+	return !b.Due(g.grown/bytesPerToken, ratio)
 }
 
 // forWhom says for whom calls beside an attempt are made.

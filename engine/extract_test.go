@@ -75,7 +75,7 @@ func newReader(t *testing.T) (*world, *oracle) {
 	w.cfg.Preserve.UserWords = false
 	w.cfg.Extractor = &engine.Extractor{
 		Config: extraction.Config{Workers: 2, Pending: 8, Timeout: 5 * time.Second}, Model: o, Claims: w.st,
-		InputTokens: 12_000, Barrier: 2 * time.Second,
+		InputTokens: 12_000, Ratio: 1, Barrier: 2 * time.Second,
 	}
 	w.restart()
 	return w, o

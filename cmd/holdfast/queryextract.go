@@ -36,7 +36,7 @@ func (a *app) extraction(ctx context.Context, cfg config.Config, st extraction.S
 			}})
 			return answer, got.Usage, err
 		},
-		Preserve: continuity.Preserve(holds.Preserve), InputTokens: x.MaxInputTokens, Timeout: x.Timeout, Barrier: x.BarrierTimeout,
+		Preserve: continuity.Preserve(holds.Preserve), InputTokens: x.MaxInputTokens, Ratio: x.InputRatio, Timeout: x.Timeout, Barrier: x.BarrierTimeout,
 		Waiting: func(yes bool) {
 			if yes {
 				show("waiting for the extractor")

@@ -22,7 +22,7 @@ import (
 func (q *asking) readBy(small string, more ...string) {
 	q.config = append([]string{
 		fmt.Sprintf(`upstream=[{name="small",protocol=%[1]q,base_url=%[3]q,models=["tiny-*"]},{name="here",protocol=%[1]q,base_url=%[2]q}]`, q.protocol, q.url, small+paths[q.protocol]),
-		`compaction_continuity.extractor={enabled=true,route="small:tiny-1",timeout="20s",barrier_timeout="20s"}`,
+		`compaction_continuity.extractor={enabled=true,route="small:tiny-1",input_ratio=1,timeout="20s",barrier_timeout="20s"}`,
 	}, more...)
 }
 
@@ -102,7 +102,7 @@ func TestAChoiceInProseReachesTheModelBehindACompaction(t *testing.T) {
 		t.Run(string(p), func(t *testing.T) {
 			small, base := newSmall(t, statingScript)
 			q := newAsking(t, p, wordy)
-			q.readBy(base, append(compacting(), `models.tiny-1.price={input=1.0,output=2.0}`)...)
+			q.readBy(base, append(compacting(), `models.tiny-1.price={input=1.0,output=2.0}`, "compaction_continuity.extractor.input_ratio=0.07")...)
 			q.ok("q", "Port the importer. "+choice)
 			if _, errs, _ := q.run("q", "-c", "What is left of it?"); !strings.Contains(errs, "compacted turn 1: ~") {
 				t.Fatalf("it was not compacted: %s", errs)
@@ -189,7 +189,7 @@ func TestNoConversationIsReadWhereNobodyChoseIt(t *testing.T) {
 func TestAPolicyTurnsTheReadingOfConversationsOn(t *testing.T) {
 	small, base := newSmall(t, statingScript)
 	q := newAsking(t, holdfast.Chat, func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} })
-	q.readBy(base, `compaction_continuity.extractor={enabled=false,route="small:tiny-1",timeout="20s",barrier_timeout="20s"}`, `session_policy=[{principal="local",extractor={enabled=true}}]`)
+	q.readBy(base, `compaction_continuity.extractor={enabled=false,route="small:tiny-1",input_ratio=1,timeout="20s",barrier_timeout="20s"}`, `session_policy=[{principal="local",extractor={enabled=true}}]`)
 	q.ok("q", choice)
 	if n := len(small.Requests()); n != 1 {
 		t.Errorf("%d calls were made", n)
@@ -299,7 +299,7 @@ func TestASlowExtractorIsNotWaitedFor(t *testing.T) {
 		return reply
 	})
 	q := newAsking(t, holdfast.Chat, func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} })
-	q.readBy(base, `compaction_continuity.extractor={enabled=true,route="small:tiny-1",timeout="60s",barrier_timeout="100ms"}`)
+	q.readBy(base, `compaction_continuity.extractor={enabled=true,route="small:tiny-1",input_ratio=1,timeout="60s",barrier_timeout="100ms"}`)
 	out, errs, status := q.run("--json", "q", choice)
 	if status != 0 || !strings.Contains(out, `"answer": "Fine."`) || errs != "" {
 		t.Errorf("status %d, %q, %s", status, out, errs)

@@ -48,9 +48,9 @@ type Batch struct {
 
 // Due reports whether a batch is worth a call now, where nothing needs it: it is full,
 // or the session has grown by so much since the last call, in tokens, that what it is
-// sent is at most that ratio of it.
+// sent is at most that ratio of it. From 1 on nothing gathers.
 func (b Batch) Due(grown int, ratio float64) bool {
-	return b.More || float64(b.Tokens) <= ratio*float64(grown)
+	return b.More || ratio >= 1 || float64(b.Tokens) <= ratio*float64(grown)
 }
 
 // Next is the first batch behind the watermark of c. ok is false when nothing is

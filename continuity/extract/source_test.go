@@ -144,6 +144,9 @@ func TestABatchIsDueByWhatItsCallIsSent(t *testing.T) {
 		if b.Due(b.Tokens*20-1, 0.05) || !b.Due(b.Tokens*20, 0.05) {
 			t.Errorf("a batch of %d tokens is not due at 20 times as much", b.Tokens)
 		}
+		if !b.Due(0, 1) {
+			t.Error("with a ratio of 1 a batch waits")
+		}
 		if b.More = true; !b.Due(0, 0.05) {
 			t.Error("a full batch waits for more")
 		}

@@ -23,6 +23,9 @@
 // Where Config has an Extraction, a model reads what the person said in prose, beside
 // the calls of the turn, by the rules of continuity/extract:
 //
+//   - What is said gathers until a call is worth it, by Extraction.Ratio of what the
+//     stream has grown by since the last one. A compaction does not wait for that, nor
+//     does what one has taken out of sight before it was read.
 //   - It begins when the message is durable. One batch is read at a time. Only the
 //     call is made by another goroutine; the one that holds the conversation takes the
 //     result between two calls of the model, at the end of the turn and before
@@ -31,7 +34,7 @@
 //     revision that it had. The watermark of what holds nothing goes with the next.
 //   - Automatic compaction waits for what is not read yet, the end of a turn for the
 //     call that is under way, each at most for the barrier. The first call of a turn
-//     does where the view has a compaction and the turns before were not all read. The
+//     does where something is read that a compaction has taken out of sight. The
 //     end of the context ends each wait at once.
 //   - A call that takes longer is ended with the turn. The next one begins with what
 //     this one left, which is all behind the watermark in the stream: a process that

@@ -70,12 +70,12 @@ func (q *Loop) Turn(ctx context.Context, l *conversations.Loaded, asked holdfast
 	}
 	q.barrier()
 	defer q.end(ctx, l)
-	behind := q.read(ctx, l, false)
+	hidden := q.read(ctx, l, false)
 	if err := q.harvest(ctx, l); err != nil {
 		return holdfast.AssistantMessage{}, err
 	}
-	if behind && conversations.View(l.Entries).InForce > 0 {
-		q.await(ctx, l) // the view shows what was said only as the capsule has it
+	if hidden {
+		q.await(ctx, l) // the model sees it only as the capsule has it
 	}
 	answer, err := q.work(ctx, l, asked.Schema)
 	// What is in the stream is harvested however the turn ended.

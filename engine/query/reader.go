@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/compaction"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
@@ -22,8 +23,11 @@ type Extraction struct {
 	Ask func(ctx context.Context, p extract.Prompt, job string) (extract.Answer, holdfast.Usage, error)
 	// Preserve is what is kept of what was found.
 	Preserve    continuity.Preserve
-	InputTokens int           // of a call: the capsule and the messages
-	Timeout     time.Duration // of a call
+	InputTokens int // of a call: the capsule and the messages
+	// Ratio is what calls are sent by what the conversation has grown by, in tokens,
+	// while no compaction needs them; 1: each turn is read at once.
+	Ratio   float64
+	Timeout time.Duration // of a call
 	// Barrier is how long a compaction, and the end of a turn, wait at most for a
 	// call; 0: not at all.
 	Barrier time.Duration
@@ -67,11 +71,11 @@ func newReader(cfg Config) *reader {
 	}
 }
 
-// read begins the next job, where something that the person typed is to be read and
-// none is under way; with offers also for a plan of the model that nobody has
-// answered, which else is read with the answer. behind tells that the batch has what
-// was typed before the newest message.
-func (q *Loop) read(ctx context.Context, l *conversations.Loaded, offers bool) (behind bool) {
+// read begins the next job, where something that the person typed is worth a call and
+// none is under way. What a compaction has taken out of sight unread is read in any
+// case, and then hidden is true. Before a compaction all is: also a plan of the model
+// that nobody has answered, which else is read with the answer.
+func (q *Loop) read(ctx context.Context, l *conversations.Loaded, before bool) (hidden bool) {
 	r := q.reader
 	if r == nil || r.job != nil || r.failed {
 		return false
@@ -80,7 +84,7 @@ func (q *Loop) read(ctx context.Context, l *conversations.Loaded, offers bool) (
 	defer func() {
 		if x := recover(); x != nil {
 			q.unread(fmt.Sprintf("a defect of Holdfast (%T)", x))
-			behind = false
+			hidden = false
 		}
 	}()
 	messages := heard(l.Entries)
@@ -91,31 +95,52 @@ func (q *Loop) read(ctx context.Context, l *conversations.Loaded, offers bool) (
 			return false
 		}
 		if batch.Eligible {
-			typed := 0
-			for _, m := range batch.Messages {
-				if m.Role == extract.User {
-					typed++
-					behind = behind || m.ID != newestTyped(messages)
-				}
-			}
-			if typed == 0 && !offers {
+			typed, hidden := unseen(batch.Messages, l.Entries)
+			if !before && (typed == 0 || !hidden && !batch.Due(grown(l.Entries), r.Ratio)) {
 				return false
 			}
 			r.start(ctx, batch, string(l.ID)+"/"+batch.Watermark)
-			return behind
+			return hidden
 		}
 		c.Watermark, r.mark = batch.Watermark, batch.Watermark
 	}
 }
 
-// newestTyped is the id of the newest message of the person.
-func newestTyped(messages []extract.Message) (id string) {
-	for _, m := range messages {
-		if m.Role == extract.User {
-			id = m.ID
+// unseen counts what the person typed of a batch, and tells whether any of it is not in
+// the view of the stream.
+func unseen(batch []extract.Message, entries []holdfast.Entry) (typed int, hidden bool) {
+	shown := map[string]bool{}
+	view := conversations.View(entries)
+	for _, t := range view.Turns {
+		for _, e := range t.Entries {
+			shown[string(e.ID)] = true
 		}
 	}
-	return id
+	for _, m := range batch {
+		if m.Role == extract.User {
+			typed++
+			hidden = hidden || view.InForce > 0 && !shown[m.ID]
+		}
+	}
+	return typed, hidden
+}
+
+// grown is what a stream has grown by since the last call of the extractor, in tokens.
+func grown(entries []holdfast.Entry) int {
+	from, mark := 0, ""
+	for i, e := range entries {
+		switch event := e.Event.(type) {
+		case holdfast.Usage:
+			if event.Purpose == holdfast.ForExtraction {
+				from = i + 1
+			}
+		case holdfast.Continuity:
+			if event.Capsule.Watermark != mark {
+				mark, from = event.Capsule.Watermark, i+1
+			}
+		}
+	}
+	return compaction.Estimator{Render: conversations.Render}.Tokens(conversations.Raw(entries[from:]))
 }
 
 // start has a batch read beside what goes on. Its owner is the turn: see end.

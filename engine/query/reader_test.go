@@ -79,7 +79,7 @@ func (o *oracle) calls() (list []string) {
 func (w *world) read() *oracle {
 	o := &oracle{}
 	w.cfg.Extraction = &query.Extraction{
-		Ask: o.Ask, Preserve: continuity.All, InputTokens: 12_000, Timeout: 8 * time.Second, Barrier: 2 * time.Second,
+		Ask: o.Ask, Preserve: continuity.All, InputTokens: 12_000, Ratio: 1, Timeout: 8 * time.Second, Barrier: 2 * time.Second,
 		Waiting: func(yes bool) { w.screen.lines = append(w.screen.lines, fmt.Sprint("waiting ", yes)) },
 	}
 	return o
@@ -434,7 +434,7 @@ func TestWhatATurnLeftIsReadBeforeTheFirstCallBehindACompaction(t *testing.T) {
 		o.before = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		w.asks("Use tabs.")
 		w.wantConstraints()
-		if err := w.s.Append(t.Context(), &w.l, holdfast.Overlay{Source: holdfast.ManualOverlay, StripReasoning: true}); err != nil {
+		if err := w.s.Append(t.Context(), &w.l, holdfast.Overlay{Source: holdfast.ManualOverlay, Summary: &holdfast.Summary{Text: "They talked.", Origin: holdfast.AuthoredSummary}}); err != nil {
 			t.Fatal(err)
 		}
 		o.before = func(context.Context) error { time.Sleep(time.Second / 2); return nil }
@@ -445,6 +445,46 @@ func TestWhatATurnLeftIsReadBeforeTheFirstCallBehindACompaction(t *testing.T) {
 			t.Errorf("the first call:\n%s", sent)
 		}
 	})
+}
+
+// A call is not made for every few words; a compaction that has taken them out of sight
+// is reason enough.
+func TestWhatIsSaidGathersUntilACallIsWorthIt(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		between holdfast.Event
+		answer  string
+		calls   int
+	}{
+		{"little was said", nil, "Yes.", 0},
+		{"the conversation has grown", nil, strings.Repeat("It is a long story. ", 2000), 1},
+		{"a compaction has hidden it", holdfast.Overlay{Source: holdfast.ManualOverlay, Summary: &holdfast.Summary{Text: "They talked.", Origin: holdfast.AuthoredSummary}}, "Yes.", 1},
+		{"a compaction shows it", holdfast.Overlay{Source: holdfast.ManualOverlay, StripReasoning: true}, "Yes.", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, says(tt.answer), says("Yes."))
+				o := w.read()
+				w.cfg.Extraction.Ratio = 0.1
+				w.asks("Use tabs.")
+				if n := len(o.jobs); n != 0 {
+					t.Fatalf("%d calls for the first words", n)
+				}
+				if tt.between != nil {
+					if err := w.s.Append(t.Context(), &w.l, tt.between); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.asks("Use LF.")
+				if n := len(o.jobs); n != tt.calls {
+					t.Errorf("%d calls, want %d", n, tt.calls)
+				}
+				if tt.calls > 0 {
+					w.wantConstraints("Use tabs.", "Use LF.")
+				}
+			})
+		})
+	}
 }
 
 func TestAPlanThatNobodyAnsweredIsReadBeforeACompactionOnly(t *testing.T) {
