@@ -40,7 +40,7 @@ func (a *app) extractionCommand() *cobra.Command {
 			"these is left out. Generated sessions are measured in any case, unless --seeds is 0.\n\n" +
 			"With --route a model of the configuration reads all sessions, and the facts that it brings are compared with the\n" +
 			"labels. This sends the sessions to its provider, after redaction, and costs money: how many calls it takes is said\n" +
-			"first. The exit status is 0 only if every goal is met; what a model finds has none.",
+			"first. They count against the budgets, and holdfast usage shows them. The exit status is 0 only if every goal is met; what a model finds has none.",
 		Example: "  holdfast eval extraction\n" +
 			"  holdfast eval extraction transcripts/*.jsonl --json\n" +
 			"  holdfast eval extraction transcripts/*.jsonl --seeds 0 --route anthropic:claude-haiku-4-5",
@@ -112,7 +112,7 @@ func (a *app) readBy(ctx context.Context, e *extractor, r extraction.Report, ses
 	} else if ok, err := a.ask(capitalized(this)+" which the provider is paid for. Go on? [y/N] ", this, "No call was made."); err != nil || !ok {
 		return false, err
 	}
-	return true, e.read(ctx, sessions)
+	return true, a.withDatabase(true, func(d database) error { return a.readIn(ctx, d, e, sessions) })
 }
 
 func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -60,6 +60,15 @@ func TestAModelIsMeasuredAsExtractorAfterItWasAgreedTo(t *testing.T) {
 	if m == nil || m.Calls != len(q.up.Requests()) || m.Calls != report.Totals[0].Calls || m.Failed != 0 || len(m.Discarded) != 0 || m.Input == 0 || m.Cost == nil {
 		t.Fatalf("got %+v for %d calls", m, len(q.up.Requests()))
 	}
+	recorded := 0
+	for _, a := range q.attempts() {
+		if a.Role == holdfast.ExtractorRole && a.Model == "m" && a.Outcome == holdfast.OutcomeOK {
+			recorded++
+		}
+	}
+	if recorded != m.Calls {
+		t.Errorf("%d of %d calls are recorded", recorded, m.Calls)
+	}
 	// The oracle states what was planted, and no yes to a plan. What it states in two
 	// words is replaced by the user's own, so that all of it is believed.
 	for _, k := range m.Kinds {
@@ -69,6 +78,15 @@ func TestAModelIsMeasuredAsExtractorAfterItWasAgreedTo(t *testing.T) {
 		if k.Kind == "value" && (k.Recall.Share < 1 || k.Recall.Of == 0) {
 			t.Errorf("values: recall %+v", k.Recall)
 		}
+	}
+}
+
+func TestAMeasuredModelIsHeldToTheBudget(t *testing.T) {
+	q := newAsking(t, holdfast.Chat, statingScript)
+	q.config = []string{`budget=[{name="all",per="day",hard=1}]`}
+	_, errs, status := q.run("eval", "extraction", "--seeds", "1", "--route", "here:m", "--json", "--yes")
+	if status != holdfast.ErrBudget.ExitStatus() || !strings.Contains(errs, "budget") || len(q.up.Requests()) != 0 {
+		t.Errorf("status %d, %d calls, %s", status, len(q.up.Requests()), errs)
 	}
 }
 

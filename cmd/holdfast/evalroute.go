@@ -20,6 +20,8 @@ import (
 // extractor is a model that reads sessions, and what is counted of it.
 type extractor struct {
 	extracting
+	models *models
+	cfg    config.Config
 	client *provider.Client
 	price  *holdfast.Price // nil: none is known
 	found  extraction.Model
@@ -44,10 +46,9 @@ func (a *app) newExtractor(x extracting, route string) (*extractor, error) {
 		return nil, holdfast.Errorf(holdfast.ErrNotFound, "--route %s: there is no upstream %s. holdfast models lists them", line(route), line(name))
 	}
 	m.upstreams, m.refs = m.upstreams[at:at+1], []config.SecretRef{m.refs[at]}
-	e := &extractor{extracting: x, found: extraction.Model{
+	e := &extractor{extracting: x, models: m, cfg: merged.Config, found: extraction.Model{
 		Upstream: name, Name: model, Discarded: map[string]int{}, Dropped: map[string]int{},
 	}, shown: progressLine(a.err)}
-	m.ended = e.ended
 	client, served, err := m.client(model, holdfast.ForExtraction)
 	if err != nil {
 		return nil, err
@@ -69,6 +70,25 @@ func (e *extractor) ended(a holdfast.Attempt) {
 		}
 		e.found.Cost = &cost
 	}
+}
+
+// readIn has the model read all sessions, by calls that are admitted and recorded in a
+// database as those of the local principal.
+func (a *app) readIn(ctx context.Context, d database, e *extractor, sessions []extraction.Session) error {
+	books, err := a.recordCalls(e.models, e.cfg, d, "", true)
+	if err != nil {
+		return err
+	}
+	defer books.end()
+	record := e.models.ended
+	e.models.ended = func(attempt holdfast.Attempt) {
+		record(attempt)
+		e.ended(attempt)
+	}
+	if e.client, _, err = e.models.client(e.found.Name, holdfast.ForExtraction); err != nil {
+		return err
+	}
+	return e.read(ctx, sessions)
 }
 
 // read has the model read all sessions, each from its beginning.
