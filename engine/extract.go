@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +60,7 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 			turn, out = max(turn, b.turn), slices.Clone(b.left)
 		}
 	}
+	seen := map[holdfast.Digest]int{}
 	for _, t := range h.texts {
 		switch {
 		case t.anchor >= len(h.anchors):
@@ -70,9 +72,17 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 		case t.role == extract.User:
 			turn++
 		}
-		out = append(out, extract.Message{ID: h.anchors[t.anchor].digest.String(), Turn: turn, Role: t.role, Text: t.text})
+		d := h.anchors[t.anchor].digest
+		out = append(out, extract.Message{ID: messageID(ep.row.N, d, seen[d]), Turn: turn, Role: t.role, Text: t.text})
+		seen[d]++
 	}
 	return out
+}
+
+// messageID names a text of a branch. A model may say the same twice in one epoch, and
+// again in the next: what stands between must not pass for read.
+func messageID(epoch int, d holdfast.Digest, before int) string {
+	return holdfast.DigestOf("message", strconv.Itoa(epoch), d.String(), strconv.Itoa(before)).String()
 }
 
 // leave keeps for the epoch that opens what of the one before is not read. s.mu is held.

@@ -139,3 +139,25 @@ func TestWhatIsSaidGathersUntilACallIsWorthIt(t *testing.T) {
 		}
 	})
 }
+
+// A model says the same again: the words between are not taken for read.
+func TestWhatStandsBetweenTwoEqualAnswersIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		h := w.turn(s1, []entry{user("Use rule 1.")}, long("Done"), call("c1", "Bash", `{}`))
+		time.Sleep(time.Second)
+		h = w.turn(s1, append(h, result("c1", "x")), call("c2", "Bash", `{}`)) // what was said last is read up to here
+		o.set(func(context.Context) error { return holdfast.Errorf(holdfast.ErrBusy, "no") })
+		h = w.turn(s1, append(h, result("c2", "x"), user("Use rule 2.")), long("Done"))
+		time.Sleep(time.Second)
+		o.set(nil)
+		a := w.begin(s1, append(h, user("Use rule 3."), long("Done"), user(codexMarker))...)
+		block := a.Final(context.Background())
+		done(a)
+		for n := range 3 {
+			if want := fmt.Sprintf("Use rule %d.", n+1); !strings.Contains(block, want) {
+				t.Errorf("the block misses %q:\n%s\n%q", want, block, o.sent())
+			}
+		}
+	})
+}
