@@ -34,11 +34,12 @@ const maxTries = 3
 
 // reading is the job of a branch that is under way.
 type reading struct {
-	mark  string
-	again bool          // there is more to read
-	late  bool          // a request that needed it has gone on without it
-	upTo  string        // late: the newest message that the request needed
-	done  chan struct{} // closed when it has ended
+	mark   string
+	again  bool          // there is more to read
+	halved bool          // it was too much for one answer, and the next one is half of it
+	late   bool          // a request that needed it has gone on without it
+	upTo   string        // late: the newest message that the request needed
+	done   chan struct{} // closed when it has ended
 }
 
 // placedText is a text of the person or of the model in a history.
@@ -197,7 +198,7 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 	if !needed && b.gathered.upTo == newest && b.gathered.waits(b.gathered.batch, e.cfg.Extractor.Ratio) {
 		return nil
 	}
-	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Estimate: continuity.EstimateTokens, Redact: e.redact}
+	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Most: b.most, Estimate: continuity.EstimateTokens, Redact: e.redact}
 	c := b.effective
 	c.Watermark = cmp.Or(b.passed, b.row.Watermark)
 	for {
@@ -232,6 +233,11 @@ func (e *Engine) send(s *session, b *branch, set *Settings, who holdfast.Attempt
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return !s.dead
+		},
+		halve: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			b.most, r.halved = batch.Holding/2, true
 		},
 		merge: func(d continuity.Delta) continuity.Outcome { return e.merge(s, b, set, r, batch.Base, d) },
 	}
@@ -270,7 +276,7 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 		}
 	}
 	b.confirmed = confirmed
-	b.row.Watermark, b.passed = d.Watermark, ""
+	b.row.Watermark, b.passed, b.most = d.Watermark, "", 2*b.most
 	changed, seq := false, len(b.current().anchors)
 	if n := len(b.revs); n > 0 && next.Digest != b.effective.Digest && b.revs[n-1].epoch == b.current().row.N && b.revs[n-1].seq > seq {
 		// The newest answer is on top, and no history has it yet: where it never comes,
@@ -305,7 +311,7 @@ func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
 func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attempt, r *reading, o extraction.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o == extraction.Failed || o == extraction.Stale {
+	if (o == extraction.Failed || o == extraction.Stale) && !r.halved {
 		if b.tries == nil {
 			b.tries = map[string]int{}
 		}
@@ -313,7 +319,7 @@ func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attemp
 	}
 	b.reading = nil
 	close(r.done)
-	if !s.dead && (r.again || o == extraction.OK) {
+	if !s.dead && (r.again || r.halved || o == extraction.OK) {
 		late := r.late && b.heardBefore(r.mark, r.upTo)
 		if next := e.read(s, b, set, who, late); next != nil && late {
 			next.late, next.upTo = true, r.upTo
@@ -344,10 +350,10 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 	waited, before := false, ""
 	for !s.dead {
 		r := e.read(s, b, a.set, a.forWhom(), true)
-		if r == nil || r.mark == before || b.tries[r.mark] > 0 && !r.again {
+		if r == nil || before == r.mark+b.row.Watermark || b.tries[r.mark] > 0 && !r.again {
 			break // nothing is to be read, or nobody waits for it again
 		}
-		waited, before = true, r.mark
+		waited, before = true, r.mark+b.row.Watermark
 		s.mu.Unlock()
 		late := false
 		select {

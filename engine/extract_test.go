@@ -25,6 +25,7 @@ type oracle struct {
 	calls  []engine.ExtractorCall
 	before func(context.Context) error
 	answer *extract.Answer // in place of a good one; REVISION stands for the one asked for
+	most   int             // constraints in an answer, beyond which it breaks off; 0: any
 }
 
 var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
@@ -49,6 +50,9 @@ func (o *oracle) Extract(ctx context.Context, c engine.ExtractorCall) (extract.A
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "Use") {
 			items = append(items, fmt.Sprintf(`{"statement":%q,"quote":%q}`, line, line))
 		}
+	}
+	if o.most > 0 && len(items) > o.most {
+		return extract.Answer{Text: `{"schema_version":1,`, Cut: true}, holdfast.Tokens{}, nil
 	}
 	return extract.Answer{Text: fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":[%s]}`, base, strings.Join(items, ","))}, holdfast.Tokens{}, nil
 }

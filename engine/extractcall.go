@@ -35,6 +35,7 @@ type batchOf struct {
 	keep   continuity.Preserve
 	wanted func() bool
 	merge  func(continuity.Delta) continuity.Outcome
+	halve  func() // the batch is too much for one answer
 }
 
 // call has the model read a batch, and merges what is found.
@@ -56,6 +57,9 @@ func (e *Engine) call(ctx context.Context, j batchOf) extraction.Outcome {
 	e.metrics.doubted(found.Doubted)
 	if found.Discarded != "" {
 		e.metrics.doubted(extract.Counts{found.Discarded: 1})
+		if found.Discarded.TooMuch() && j.batch.Holding > 1 {
+			j.halve()
+		}
 		return e.unread(j, "answer", string(found.Discarded))
 	}
 	if !j.wanted() {

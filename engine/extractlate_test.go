@@ -140,6 +140,31 @@ func TestWhatIsSaidGathersUntilACallIsWorthIt(t *testing.T) {
 	})
 }
 
+// Where a batch holds more than one answer can tell, it is read in halves.
+func TestABatchThatIsTooMuchForOneAnswerIsReadInHalves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		o.most = 3
+		w.cfg.Extractor.Ratio = 0.01
+		w.restart()
+		var h []entry
+		for n := range 10 {
+			h = w.turn(s1, append(h, user(fmt.Sprintf("Use rule %d.", n))), long("Done"))
+		}
+		a := w.begin(s1, append(h, user(codexMarker))...)
+		block := a.Final(context.Background())
+		done(a)
+		for n := range 10 {
+			if want := fmt.Sprintf("Use rule %d.", n); !strings.Contains(block, want) {
+				t.Errorf("the block misses %q:\n%s\n%s", want, block, w.log)
+			}
+		}
+		if n := len(o.sent()); n > 10 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
 // A model says the same again: the words between are not taken for read.
 func TestWhatStandsBetweenTwoEqualAnswersIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -152,7 +152,9 @@ func (e *extractor) call(ctx context.Context, b extract.Batch) (continuity.Delta
 			Model: e.found.Name, System: p.System, Schema: extract.Schema(),
 			Events: []holdfast.Event{holdfast.UserMessage{Parts: []holdfast.Part{holdfast.Text(p.Data)}}},
 		}, nil)
-		return answerOf(answer.Events), err
+		read := answerOf(answer.Events)
+		read.Cut = answer.Finish == holdfast.FinishLength
+		return read, err
 	})
 	nothing := continuity.Delta{Watermark: b.Watermark}
 	if err != nil {

@@ -122,10 +122,12 @@ func (c *extractorCalls) call(ctx context.Context, call engine.ExtractorCall) (e
 	if err != nil {
 		return extract.Answer{}, got, err
 	}
-	if !got.Complete() {
-		return extract.Answer{}, got, holdfast.Errorf(holdfast.ErrUnavailable, "the extractor's answer is not complete: %s", got.Finish)
+	answer := answerOf(got.Events)
+	switch answer.Cut = got.Finish == holdfast.FinishLength; {
+	case answer.Cut, got.Complete():
+		return answer, got, nil
 	}
-	return answerOf(got.Events), got, nil
+	return extract.Answer{}, got, holdfast.Errorf(holdfast.ErrUnavailable, "the extractor's answer is not complete: %s", got.Finish)
 }
 
 // answerOf is what a model said, and how many tools it called.

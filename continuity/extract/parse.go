@@ -34,6 +34,7 @@ const (
 	TwoObjects    Reason = "two_objects"
 	TooLarge      Reason = "too_large"
 	TooMany       Reason = "too_many"
+	CutOff        Reason = "cut_off"
 	TooDeep       Reason = "too_deep"
 	DuplicateName Reason = "duplicate_name"
 	UnknownName   Reason = "unknown_name" // of an item too
@@ -41,6 +42,10 @@ const (
 	WrongVersion  Reason = "schema_version"
 	WrongBase     Reason = "base_revision"
 )
+
+// TooMuch reports whether an answer was discarded since there was more to answer than
+// one may have: less at once may do.
+func (r Reason) TooMuch() bool { return r == CutOff || r == TooMany || r == TooLarge }
 
 // Reasons for dropping an item, or for not believing all of it.
 const (
@@ -63,6 +68,8 @@ type Answer struct {
 	Text string
 	// Calls is the number of tool calls that came with it: none was offered.
 	Calls int
+	// Cut tells that it broke off at the limit of what may be answered.
+	Cut bool
 }
 
 // Extraction is an answer in its form, nothing of it believed yet. Texts are
@@ -168,6 +175,8 @@ func object(a Answer) ([]byte, Reason) {
 	switch {
 	case a.Calls > 0:
 		return nil, ToolCall
+	case a.Cut:
+		return nil, CutOff
 	case text == "":
 		return nil, Empty
 	case len(text) > MaxAnswerBytes:

@@ -79,6 +79,7 @@ func TestParseOfTheWhole(t *testing.T) {
 		{"a member in capitals", extract.Answer{Text: answer(`"Facts":[]`)}, extract.UnknownName},
 		{"a member twice", extract.Answer{Text: answer(`"facts":[],"facts":[]`)}, extract.DuplicateName},
 		{"a member of an item twice", extract.Answer{Text: answer(`"facts":[{"kind":"value","statement":"a","statement":"b","quote":"q"}]`)}, extract.DuplicateName},
+		{"an answer that broke off", extract.Answer{Text: right, Cut: true}, extract.CutOff},
 		{"200 facts", extract.Answer{Text: many(200)}, extract.TooMany},
 		{"a hundred and one facts", extract.Answer{Text: many(101)}, extract.TooMany},
 		{"too deep", extract.Answer{Text: answer(`"facts":[[[[[]]]]]`)}, extract.TooDeep},

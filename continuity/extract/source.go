@@ -23,7 +23,10 @@ const maxHolding = 16
 type Source struct {
 	// Tokens bounds a batch with the capsule before it; the prompt's own text is not
 	// in it. Below 1,000 it counts as 1,000.
-	Tokens   int
+	Tokens int
+	// Most bounds the messages of a batch that may hold something, where what more of
+	// them hold was too much for one answer; 0: 16, which is also the most.
+	Most     int
 	Estimate func(string) int    // tokens of a text
 	Redact   func(string) string // takes secrets out of a text
 }
@@ -42,6 +45,8 @@ type Batch struct {
 	Eligible bool
 	// More tells that there is text behind it for another batch.
 	More bool
+	// Holding counts the messages that may hold something.
+	Holding int
 	// Tokens is what a call for it is sent, instructions and record included.
 	Tokens int
 }
@@ -70,7 +75,10 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 	left := room - kept
 	last := newestOffer(messages, first)
 	sent := -1 // the newest message of the model in the batch
-	holding := 0
+	most := maxHolding
+	if s.Most > 0 {
+		most = min(s.Most, maxHolding)
+	}
 	for i := first; i < len(messages); i++ {
 		m := messages[i]
 		var add []Message
@@ -91,7 +99,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		for _, x := range add {
 			cost += s.Estimate(x.Text) + messageTokens
 		}
-		if len(b.Messages) > 0 && (cost > left || eligible && holding == maxHolding) {
+		if len(b.Messages) > 0 && (cost > left || eligible && b.Holding == most) {
 			b.More = true
 			return b, true
 		}
@@ -106,7 +114,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		b.Messages = append(b.Messages, add...)
 		if eligible {
 			b.Eligible = true
-			holding++
+			b.Holding++
 		}
 		b.Watermark = m.ID
 		left -= cost

@@ -124,9 +124,13 @@ func TestABatchHasAtMostSixteenMessagesThatMayHoldSomething(t *testing.T) {
 	for i := range 20 {
 		lines = append(lines, fmt.Sprintf("u: Use port %d.", i), "u: Go on.")
 	}
-	b, ok := source(12000).Next(holdfast.Capsule{}, history(lines...))
-	if !ok || !b.More || b.Watermark != "m32" {
-		t.Errorf("ok %t, more %t, up to %s", ok, b.More, b.Watermark)
+	for most, want := range map[int]string{0: "m32", 1: "m2", 3: "m6", 16: "m32", 17: "m32"} {
+		s := source(12000)
+		s.Most = most
+		b, ok := s.Next(holdfast.Capsule{}, history(lines...))
+		if !ok || !b.More || b.Watermark != want || most > 0 && b.Holding != min(most, 16) {
+			t.Errorf("at most %d: ok %t, more %t, %d hold something, up to %s, want %s", most, ok, b.More, b.Holding, b.Watermark, want)
+		}
 	}
 }
 

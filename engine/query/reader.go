@@ -88,6 +88,12 @@ func (q *Loop) read(ctx context.Context, l *conversations.Loaded, before bool) (
 		}
 	}()
 	messages := heard(l.Entries)
+	r.source.Most = 0
+	if n := failures(l.Entries); n > 0 {
+		if whole, ok := r.source.Next(q.capsule(l), messages); ok {
+			r.source.Most = max(whole.Holding>>n, 1)
+		}
+	}
 	c := q.capsule(l)
 	for {
 		batch, ok := r.source.Next(c, messages)
@@ -215,7 +221,7 @@ func (q *Loop) collect(ctx context.Context, l *conversations.Loaded) {
 		}
 	}
 	r.mark = next.Watermark
-	if why != "" {
+	if why != "" && !(j.found.Discarded.TooMuch() && j.batch.Holding > 1) {
 		q.unread(why)
 	}
 }

@@ -30,6 +30,7 @@ type oracle struct {
 	jobs   []string                    // as they are named
 	before func(context.Context) error // in each call
 	answer *extract.Answer             // in place of a good one; REVISION stands for the one asked for
+	most   int                         // constraints in an answer, beyond which it breaks off; 0: any
 }
 
 var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
@@ -55,6 +56,9 @@ func (o *oracle) Ask(ctx context.Context, p extract.Prompt, job string) (extract
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "Use") {
 			items = append(items, fmt.Sprintf(`{"statement":%q,"quote":%q}`, line, line))
 		}
+	}
+	if o.most > 0 && len(items) > o.most {
+		return extract.Answer{Text: `{"schema_version":1,`, Cut: true}, usage, nil
 	}
 	return extract.Answer{Text: fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":[%s]}`, base, strings.Join(items, ","))}, usage, nil
 }
@@ -485,6 +489,29 @@ func TestWhatIsSaidGathersUntilACallIsWorthIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestABatchThatIsTooMuchForOneAnswerIsReadInHalves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := w.read()
+		o.most, w.cfg.Extraction.Ratio = 3, 0.0001
+		for n := range 8 {
+			w.model.replies = []reply{says("Yes.")}
+			w.asks(fmt.Sprintf("Use rule %d.", n))
+		}
+		w.cfg.Extraction.Ratio = 1
+		for range 3 { // 9 messages, of which 8 may be in the first batch that is halved
+			w.model.replies = []reply{says("Yes.")}
+			w.asks("go on")
+		}
+		w.wantConstraints("Use rule 0.", "Use rule 1.")
+		for _, line := range w.screen.lines {
+			if strings.Contains(line, "extractor") {
+				t.Errorf("told: %s", line)
+			}
+		}
+	})
 }
 
 func TestAPlanThatNobodyAnsweredIsReadBeforeACompactionOnly(t *testing.T) {
