@@ -186,3 +186,45 @@ func TestWhatStandsBetweenTwoEqualAnswersIsRead(t *testing.T) {
 		}
 	})
 }
+
+// What is said in a fork is newer than all that was said before it, also where it was
+// forked behind a compaction.
+func TestTurnsOfAForkGoOn(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("another process goes on: %v", restarted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := newReader(t)
+				var h []entry
+				for n := range 5 {
+					h = w.turn(s1, append(h, user(fmt.Sprintf("Use rule %d.", n))), long(fmt.Sprint("Done ", n)))
+				}
+				a := w.begin(s1, append(h, entry{Trigger: true})...)
+				a.Commit(context.Background(), holdfast.Digest{}, false)
+				done(a, entry{Item: "blob"})
+				h = w.turn(s1, []entry{user("Use rule 0."), {Item: "blob"}, user("Use rule 5.")}, long("Done 5"))
+				time.Sleep(time.Second)
+				if restarted {
+					w.restart()
+				}
+				other := request{session: "s2", fork: "s1"}
+				h = w.turn(other, append(h, user("Use rule 6.")), long("Done 6"))
+				time.Sleep(time.Second)
+				if restarted {
+					w.restart()
+				}
+				w.turn(other, append(h, user("Use rule 7.")), long("Done 7"))
+				time.Sleep(time.Second)
+				before := 0
+				for _, c := range w.newest(other).Constraints {
+					if c.Evidence.Turn <= before {
+						t.Errorf("%q is of turn %d, behind turn %d", c.Statement, c.Evidence.Turn, before)
+					}
+					before = c.Evidence.Turn
+				}
+				if got := constraints(w.newest(other)); len(got) != 8 {
+					t.Errorf("it has %q\n%s", got, w.log)
+				}
+			})
+		})
+	}
+}
