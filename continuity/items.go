@@ -137,12 +137,13 @@ func (d *draft) boundFacts(share int, estimate func(string) int) {
 			size += estimate(x.line())
 		}
 	}
-	isFact := func(x item) bool { return x.section == facts }
 	for size > share {
 		size -= estimate(d.items[weakest(d.items, isFact)].line())
 		d.dropItem(isFact)
 	}
 }
+
+func isFact(x item) bool { return x.section == facts }
 
 // writeItems writes the sections that hold something.
 func (d *draft) writeItems(b *strings.Builder) {

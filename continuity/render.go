@@ -29,12 +29,14 @@ type Budget struct {
 //
 // When it does not fit, parts go in this order: the text around an approved
 // plan's steps, finished steps (they become a count), removed steps, the user's
-// words, reasons, the text of a proposal, the oldest decisions, constraints,
-// rejected alternatives, questions and facts of the lowest authority, then the
+// words, reasons, the text of a proposal that takes more than a quarter, the oldest
+// facts of the lowest authority, the text of any other proposal, the oldest decisions,
+// constraints, rejected alternatives and questions of the lowest authority, then the
 // last open steps. Each goes whole. What went is named in one line.
 func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(string) int) (b holdfast.Block, ok bool) {
 	d := newDraft(c, keep)
 	d.boundFacts(budget.Tokens/4, estimate)
+	d.large = estimate(d.offer()) > budget.Tokens/4
 	if keep.UserWords {
 		d.said = unstated(c, keep)
 		d.budget, d.estimate = budget.Words, estimate
@@ -58,6 +60,7 @@ type draft struct {
 	finished int // completed steps that are left out and counted
 	removed  []string
 	proposal *holdfast.Proposal
+	large    bool // its text is
 	items    []item
 	omitted  []string
 	left     int           // open steps left out
@@ -166,11 +169,13 @@ func (d *draft) drop() bool {
 			d.items[i].reason = ""
 		}
 		d.omitted = append(d.omitted, "the reasons")
-	case d.proposal != nil && (d.proposal.Text != "" || len(d.proposal.Steps) > 0):
+	case d.offer() != "" && (d.large || !slices.ContainsFunc(d.items, isFact)):
 		p := *d.proposal
 		p.Text, p.Steps = "", nil
 		d.proposal = &p
 		d.omitted = append(d.omitted, "the text of the proposed plan")
+	case d.offer() != "":
+		d.dropItem(isFact)
 	case len(d.items) > 0 && (len(d.items) > 4 || len(d.steps) <= 1):
 		d.dropItem(func(item) bool { return true })
 	case len(d.steps) > 1:
@@ -180,6 +185,19 @@ func (d *draft) drop() bool {
 		return false
 	}
 	return true
+}
+
+// offer is the text of the proposal, as it is quoted; "" for none.
+func (d *draft) offer() string {
+	switch p := d.proposal; {
+	case p == nil:
+		return ""
+	case p.Text != "":
+		return quoted(p.Text)
+	case len(p.Steps) > 0:
+		return quoted(stepList(p.Steps))
+	}
+	return ""
 }
 
 func isFinished(s numbered) bool { return s.Status == holdfast.StepCompleted }
@@ -227,10 +245,8 @@ func (d *draft) write(c holdfast.Capsule) string {
 		if p.Reason != "" {
 			fmt.Fprintf(&b, "The user said: %s\n", inline(p.Reason))
 		}
-		if p.Text != "" {
-			fmt.Fprintf(&b, "%s\n", quoted(p.Text))
-		} else if len(p.Steps) > 0 {
-			fmt.Fprintf(&b, "%s\n", quoted(stepList(p.Steps)))
+		if offer := d.offer(); offer != "" {
+			fmt.Fprintf(&b, "%s\n", offer)
 		}
 	}
 	d.writeItems(&b)

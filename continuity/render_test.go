@@ -158,6 +158,41 @@ func TestRenderDropsInOrder(t *testing.T) {
 	}
 }
 
+// A plan that awaits an answer is worth more than old facts, unless it takes their
+// room without finding its own.
+func TestAProposalOutlastsFactsUnlessItIsLarge(t *testing.T) {
+	facts := func(n int) (list []holdfast.Fact) {
+		for i := range n {
+			list = append(list, holdfast.Fact{ID: fmt.Sprint("f", i), Kind: "value", Statement: fmt.Sprintf("The port of service %d is %d.", i, 4000+i), Status: holdfast.FactActive})
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		name           string
+		offer          string
+		max            int
+		offered, facts bool
+	}{
+		{"all of it has room", "1. drop the table events", 400, true, true},
+		{"the facts go", "1. drop the table events", 170, true, false},
+		{"a large proposal goes", strings.Repeat("1. drop the table events\n", 40), 250, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := continuity.Seal(holdfast.Capsule{Proposal: &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: tt.offer}, Facts: facts(3)})
+			text := render(t, c, tt.max)
+			if n := continuity.EstimateTokens(text); n > tt.max {
+				t.Errorf("%d tokens, at most %d", n, tt.max)
+			}
+			if got := strings.Contains(text, "drop the table"); got != tt.offered {
+				t.Errorf("the proposal stands in it: %v\n%s", got, text)
+			}
+			if got := strings.Contains(text, "The port of service 0 is 4000."); got != tt.facts {
+				t.Errorf("the oldest fact stands in it: %v\n%s", got, text)
+			}
+		})
+	}
+}
+
 func TestRenderLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := continuity.Fold(holdfast.Capsule{}, randomCalls(t), continuity.All)
