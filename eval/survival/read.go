@@ -122,7 +122,7 @@ func (j *judge) prose(l *lane, b block, strict, loose, since Gold, where func(st
 	}
 	for _, id := range strict.Overruled {
 		p := l.session.plant(id)
-		if slices.ContainsFunc(strict.Said, func(id string) bool {
+		if slices.ContainsFunc(slices.Concat(strict.Said, loose.Said), func(id string) bool {
 			now := l.session.plant(id)
 			return now.Subject == p.Subject && now.Statement == p.Statement
 		}) {

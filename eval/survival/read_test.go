@@ -54,6 +54,33 @@ func TestFactsOfProseAreJudgedByWhatTheBlockSays(t *testing.T) {
 	}
 }
 
+// What is chosen again in the turn that a compaction cuts may be in the block already.
+func TestWhatIsChosenAgainIsInForce(t *testing.T) {
+	plants := []Plant{
+		{ID: "old", Kind: Decision, Quote: "For the queue 1 we use Kafka.", Exact: "For the queue 1 we use Kafka.", Subject: "queue 1", Statement: "Kafka"},
+		{ID: "new", Kind: Decision, Quote: "Forget Kafka for the queue 1, take Redis.", Exact: "Forget Kafka for the queue 1, take Redis.", Subject: "queue 1", Statement: "Redis", Supersedes: "old"},
+		{ID: "again", Kind: Decision, Quote: "No, Kafka for the queue 1.", Exact: "No, Kafka for the queue 1.", Subject: "queue 1", Statement: "Kafka", Supersedes: "new"},
+	}
+	before := Gold{Said: []string{"new"}, Overruled: []string{"old"}}
+	for _, tt := range []struct {
+		name  string
+		loose Gold
+		want  []string
+	}{
+		{"chosen again", Gold{Said: []string{"again"}, Overruled: []string{"old", "new"}}, nil},
+		{"not chosen again", before, []string{"overruled_shown_active"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJudge()
+			j.extractor = "oracle"
+			j.prose(&lane{session: &Session{Plants: plants}}, readBlock("## Decisions of the user\n- queue 1 -> Kafka\n- queue 1 -> Redis\n"), before, tt.loose, Gold{}, func(what string) string { return what })
+			if diff := cmp.Diff(tt.want, j.tally.failures()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestTheExtractorsInputIsJudged(t *testing.T) {
 	l := &lane{session: &Session{Tag: "KBC", Plants: []Plant{
 		{Kind: ToolClaim, Quote: "NOTE(user): never touch it", Exact: "never touch it"},
