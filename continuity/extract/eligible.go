@@ -15,11 +15,11 @@ import (
 // is there to save calls and settles nothing. It says no only to what it knows: words
 // that keep the work going, questions, orders for one piece of work, reports of what
 // broke. In doubt, as in a language that it does not know, it says yes. What the
-// message answers counts too: behind a text that is PlanLike any message may be an
+// message answers counts too: behind a plan any message may be an
 // acceptance; and a yes alone holds nothing where nothing was offered, which only
 // Source knows.
 func Eligible(text string) bool {
-	own := speak(stubs.ReplaceAllString(continuity.Shorten(text, maxUserBytes), " "))
+	own := speak(patience.ReplaceAllString(stubs.ReplaceAllString(continuity.Shorten(text, maxUserBytes), " "), " "))
 	if !hasWord(own.text) {
 		return false
 	}
@@ -92,6 +92,9 @@ var (
 // stubs are what continuity.Shorten puts in the place of pasted bulk.
 var stubs = regexp.MustCompile(`\[(?:\d+ pasted lines|a pasted line of \d+ characters) left out\]`)
 
+// patience finds remarks on how long something took, which settle nothing.
+var patience = regexp.MustCompile(`(?i)\b(?:that|this|it) took (?:a while|a long time|quite some time|long|ages|forever)\b|\bdas hat (?:ja )?(?:lange|eine weile|ewig) gedauert\b`)
+
 // names reports whether a name stands inside of an English sentence: who owns
 // something, what it is called.
 func names(text string) bool {
@@ -125,7 +128,7 @@ var (
 // others.
 var (
 	germanWords  = set("der die das und oder ist sind zu im auf für mit wir ich dass diese dieser nicht kein ein eine einen wird kann soll haben hat war aus bei dann unser mein bitte ja gut alle nur immer den dem des sich auch noch wie warum wieso was wo in es er sie man mir mich dir zeig schau schreib lies prüfe starte füge baue benenne erkläre hier dort schlägt fehl du hast gemacht alles braucht heißt noch einmal so lange nach von vom zum zur als test datei funktion")
-	englishWords = set("the a an and or is are to of in on for with we you i it that this do go be will can have has was from by at as then our your my me please yes ok good all let make add run want need into than why what where how who when does did fix show look see check explain rename write read open close again here there some any its it's i'm there's that's fails failing error test tests file function helper comment typo start tell give find update remove move create build everything all same once")
+	englishWords = set("the a an and or is are to of in on for with we you i it that this do go be will can have has was from by at as then our your my me please yes ok good all let make add run want need into than why what where how who when does did fix show look see check explain rename write read open close again here there some any its it's i'm there's that's fails failing error test tests file function helper comment typo start tell give find update remove move create build everything nothing else changed done all same once")
 	chartedWords = set(strings.Join(keys(germanWords), " "), strings.Join(keys(englishWords), " "), strings.Join(keys(orders), " "), strings.Join(keys(reports), " "))
 )
 

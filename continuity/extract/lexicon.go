@@ -111,9 +111,11 @@ var refusals = set("no nope nein nee non nej não nie нет ne ei hayır いい
 var affirmationsUnspaced = []string{"好", "可以", "行", "同意", "はい", "お願い", "了解", "いいです", "ok", "네", "예", "좋"}
 
 // nodding are words that stand beside a yes and add nothing to it; offering are those
-// of a text that speaks of what is not done yet.
+// of a text that speaks of what is not done yet; progress are those beside which that is
+// only that the work goes on.
 var (
 	nodding  = set("by me to with for that that's this is it's i you we of here im i'm das ist so von mir für mich damit es")
+	progress = set("i i'll we we'll will with part step task work ich wir werde werden mit dem der nächsten nächste teil schritt aufgabe arbeit")
 	offering = set("could can should will would shall i'll we'll let let's may might want wants need needs prefer instead either or going if ready waiting confirm choose decide könnte können kann sollte sollten werde werden will wollen möchte oder wenn bereit bestätigen entscheide")
 )
 

@@ -64,17 +64,28 @@ func inline(text string) (steps []string) {
 }
 
 // PlanLike reports whether a text of the model shows a plan that the person may
-// answer: it lists steps, or says that it proposes something. After such a text any
-// message of the person may be the answer.
+// answer: it lists steps, or says that it proposes something.
 func PlanLike(text string) bool {
 	return len(Steps(text)) >= 2 || slices.ContainsFunc(wordsOf(text), func(w word) bool { return proposing[w.text] })
 }
 
+// answers reports whether a message of the person may answer a text of the model: any
+// may, where that shows a plan of steps, and a yes or a no, where it proposes something
+// in other words.
+func answers(message, text string) bool {
+	return len(Steps(text)) >= 2 || PlanLike(text) && (affirms(message) || refuses(message))
+}
+
 // offers reports whether a text of the model may wait for a yes: it shows a plan, asks,
-// speaks of what could be or will be done, or is in a language that is not known.
+// speaks of what could be or will be done, other than that the work goes on, or is in a
+// language that is not known.
 func offers(text string) bool {
-	tokens := tokensOf(text)
-	return PlanLike(text) || strings.ContainsAny(text, "?？") || !charted(tokens) || slices.ContainsFunc(tokens, func(t string) bool { return offering[t] })
+	return PlanLike(text) || strings.ContainsAny(text, "?？") || !charted(tokensOf(text)) ||
+		slices.ContainsFunc(speak(text).sentencesText(), func(s string) bool {
+			tokens := tokensOf(s)
+			return slices.ContainsFunc(tokens, func(t string) bool { return offering[t] }) &&
+				slices.ContainsFunc(tokens, func(t string) bool { return hasWord(t) && !chatter[t] && !progress[t] })
+		})
 }
 
 // nods reports whether a text says yes and nothing else. It holds something only where

@@ -87,7 +87,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		case m.Role == User:
 			if at := answered(messages, i); at > sent {
 				add = append(add, s.offer(messages[at]))
-				eligible = PlanLike(messages[at].Text)
+				eligible = answers(m.Text, messages[at].Text)
 			}
 			add = append(add, s.typed(m))
 			eligible = eligible || Eligible(m.Text) && (!nods(m.Text) || offered(messages, i))
