@@ -31,7 +31,7 @@ type Inbound struct {
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
-// element at index At (-1: before the first).
+// element at index At (-1: before the first), or in the place of an older one there.
 type Insertion struct {
 	At   int
 	Text string
@@ -404,20 +404,24 @@ func (e *Engine) foldAll(b *branch, set *Settings, calls []placedCall, base int,
 	b.confirmed = next
 }
 
-// stick sets the insertion of an epoch whose summary does not carry the block.
+// stick sets the insertion of an epoch whose summary does not carry the block, or an
+// older one than the epoch has.
 func (a *Attempt) stick(h *history) {
-	if a.ep.row.Block == "" || h.carried || h.summaryAt < 0 {
+	if a.ep.row.Block == "" || h.summaryAt < 0 {
 		return
 	}
 	a.Insert = &Insertion{At: h.summaryAt, Text: a.ep.row.Block}
+	if h.carried {
+		a.Insert.At = h.carriedAt
+	}
 	a.e.metrics.delivery.WithLabelValues("sticky").Inc()
 }
 
 // beginEpoch writes the block that the epoch repeats, if its summary does not
-// carry one, and waits for it to be durable: the next process must repeat it.
+// carry one, or lacks what came too late for it, and waits for it to be durable: the next process must repeat it.
 func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
 	ep, b := a.ep, a.b
-	if !h.carried {
+	if !h.carried || b.owed == ep.row.N {
 		// What the block says is the state when the epoch opened, with what was read
 		// since of the one before.
 		c := b.at(ep.row.N-1, int(^uint(0)>>1))

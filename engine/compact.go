@@ -42,6 +42,7 @@ func (e *Engine) beginBoundary(a *Attempt) {
 // compose writes the block of a compaction from what is known. s.mu is held.
 func (a *Attempt) compose() {
 	c := a.b.effective
+	a.b.owed = 0
 	a.Block, a.bound.Block, a.bound.Revision = "", "", 0
 	if !continuity.Empty(c) {
 		a.bound.Revision = c.Revision

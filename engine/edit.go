@@ -232,7 +232,7 @@ func (b *branch) outdated() bool {
 // renew writes the block of a sticky epoch anew after an edit, once and whole, and
 // waits for it to be durable: the next process must repeat it.
 func (e *Engine) renew(ctx context.Context, a *Attempt, h *history) {
-	if a.ep != a.b.current() || !a.b.outdated() || h.carried || h.summaryAt < 0 {
+	if a.ep != a.b.current() || !a.b.outdated() || h.summaryAt < 0 {
 		return
 	}
 	block, _ := e.render(a.set, a.b.effective, h.row, 0) // "" when nothing is left

@@ -51,7 +51,8 @@
 //     first request of an epoch, at most Extractor.Barrier. It stores how far it has
 //     read, and what it found as revisions of the capsule. The texts that it may read are held in memory with
 //     their session. A result that comes behind that wait goes into the epoch's
-//     sticky block, once; where the summary carries a block, into the next one. While
+//     block, once: from the next request on, in the place of the one that the summary
+//     has, if it has one. While
 //     nothing needs it, what is said gathers: a call is made when what it is sent is
 //     at most Extractor.Ratio of what the branch has grown by since the last one, by
 //     the bytes of its histories, or when a batch is full.

@@ -39,6 +39,7 @@ type reading struct {
 	halved bool          // it was too much for one answer, and the next one is half of it
 	late   bool          // a request that needed it has gone on without it
 	upTo   string        // late: the newest message that the request needed
+	epoch  int           // late: the epoch that needed it
 	done   chan struct{} // closed when it has ended
 }
 
@@ -297,12 +298,16 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 	return outcome
 }
 
-// catchLate lets the epoch at hand carry what came too late for its beginning: once,
-// at this moment, where its block is a sticky one or it has none. Where the summary
-// carries one, the next boundary brings the rest. s.mu is held.
+// catchLate lets an epoch carry what came too late for its beginning, or for the
+// summary that opens it: once, at this moment or when it opens. Where its summary has a
+// block, the new one takes the place of that in the requests that follow. s.mu is held.
 func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
 	ep := b.current()
-	if !r.late || ep.row.N == 0 || ep.carried {
+	switch {
+	case !r.late:
+		return
+	case ep.row.N < r.epoch:
+		b.owed = r.epoch
 		return
 	}
 	if block, ok := e.render(set, b.effective, ep.summaryRow, 0); ok {
@@ -326,9 +331,17 @@ func (e *Engine) ended(s *session, b *branch, set *Settings, who holdfast.Attemp
 	if !s.dead && (r.again || r.halved || o == extraction.OK) {
 		late := r.late && b.heardBefore(r.mark, r.upTo)
 		if next := e.read(s, b, set, who, late); next != nil && late {
-			next.late, next.upTo = true, r.upTo
+			next.late, next.upTo, next.epoch = true, r.upTo, r.epoch
 		}
 	}
+}
+
+// serves is the epoch that an attempt opens, or makes the summary for.
+func (a *Attempt) serves() int {
+	if a.Boundary {
+		return a.bound.Epoch + 1
+	}
+	return a.ep.row.N
 }
 
 // heardBefore reports whether the message x stands before y.
@@ -371,7 +384,7 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 		}
 		s.mu.Lock()
 		if late {
-			if r.late = true; len(b.heard) > 0 {
+			if r.late, r.epoch = true, a.serves(); len(b.heard) > 0 {
 				r.upTo = b.heard[len(b.heard)-1].ID
 			}
 			break

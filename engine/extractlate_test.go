@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/engine"
 )
 
 // What is not read when an epoch ends is read in the next one, and what is said there
@@ -223,6 +224,66 @@ func TestTurnsOfAForkGoOn(t *testing.T) {
 				}
 				if got := constraints(w.newest(other)); len(got) != 8 {
 					t.Errorf("it has %q\n%s", got, w.log)
+				}
+			})
+		})
+	}
+}
+
+// What comes too late for a summary with a block in it takes the place of that block,
+// in the same bytes from then on.
+func TestALateResultTakesThePlaceOfTheSummarysBlock(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		takes time.Duration
+		rests time.Duration // between the summary and the first request behind it
+		first bool          // it is in that already
+	}{
+		{"it comes before the epoch opens", 3 * time.Second, 2 * time.Second, true},
+		{"the first request of the epoch waits for it", 3 * time.Second, 0, true},
+		{"it comes in the middle of the epoch", 6 * time.Second, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				h := w.planned(s1)
+				time.Sleep(time.Second)
+				o.set(func(context.Context) error { time.Sleep(tt.takes); return nil })
+				w.cfg.Extractor.Timeout = 10 * time.Second
+				w.restart()
+				a := w.begin(s1, append(h, user(said), long("so"), user(codexMarker))...)
+				block := a.Final(context.Background())
+				if strings.Contains(block, said) || !strings.Contains(block, "[in_progress] a\n") {
+					t.Fatalf("the summary has\n%s", block)
+				}
+				a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+				done(a, answer("s"))
+				time.Sleep(tt.rests)
+				h = []entry{user("build it"), user(said), user(codexSummary + "s\n\n" + block), user("next")}
+				first := w.begin(s1, h...)
+				done(first, long("Going"))
+				if (first.Insert != nil) != tt.first {
+					t.Errorf("the first request: %+v", first.Insert)
+				}
+				time.Sleep(5 * time.Second)
+				var got []engine.Insertion
+				for n := range 3 {
+					h = append(h, long(fmt.Sprint("Going ", n)), user("go on"))
+					b := w.begin(s1, h...)
+					done(b, long("Yes"))
+					if b.Insert == nil {
+						t.Fatalf("request %d has the old block\n%s", n, w.log)
+					}
+					got = append(got, *b.Insert)
+					if n == 1 {
+						w.restart()
+					}
+				}
+				if !strings.Contains(got[0].Text, said) || !strings.Contains(got[0].Text, "[in_progress] a\n") || got[0].At != 2 {
+					t.Errorf("inserted %+v", got[0])
+				}
+				if got[1] != got[0] || got[2] != got[0] || first.Insert != nil && *first.Insert != got[0] {
+					t.Errorf("it changed: %+v", got)
 				}
 			})
 		})

@@ -246,9 +246,10 @@ type history struct {
 	summaryAt     int
 	summaryAnchor int
 	// blocks are the digests of all blocks in it; carried reports whether one
-	// stands where this epoch's block belongs.
-	blocks  []string
-	carried bool
+	// stands where this epoch's block belongs, carriedAt in which element.
+	blocks    []string
+	carried   bool
+	carriedAt int
 	// prompt is that of a compaction, when it quotes the history in words.
 	prompt  string
 	said    []holdfast.Digest // of the user's texts
@@ -415,7 +416,10 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 	if h.summaryAt >= 0 {
 		// In a text of its own behind the summary's element stands the summary that
 		// was announced, or what a proxy before us put behind an opaque one.
-		h.carried = blockAt[h.summaryAt] || blockAt[h.summaryAt+1]
+		if h.carriedAt = h.summaryAt; !blockAt[h.carriedAt] {
+			h.carriedAt++
+		}
+		h.carried = blockAt[h.carriedAt]
 	}
 	m.trim(h.keys)
 	return h, nil

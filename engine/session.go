@@ -57,13 +57,15 @@ type branch struct {
 	edited               int               // the newest revision that a person made; 0: none
 	// Of extraction, while in memory: the messages of the newest history behind those
 	// that the epoch before left unread, the turn that this ended with, the job
-	// that is under way, what gathers for the next one, how often batches have failed, how many messages
+	// that is under way, what gathers for the next one, the epoch to
+	// come whose summary lacks what came too late for it, how often batches have failed, how many messages
 	// they may have at most since more were too much, and up to where they were passed over.
 	heard    []extract.Message
 	left     []extract.Message
 	turn     int
 	reading  *reading
 	gathered gathered
+	owed     int
 	tries    map[string]int
 	most     int
 	passed   string

@@ -321,63 +321,131 @@ func TestNothingOfASessionIsLeftWhereItDoesNotBelong(t *testing.T) {
 	}
 }
 
+// scripted are agents whose summary is a text.
+var scripted = []struct {
+	name     string
+	protocol holdfast.Protocol
+	start    func(c *http.Client, base string) eval.Agent
+}{
+	{"claude-code", holdfast.Anthropic, func(c *http.Client, base string) eval.Agent { return eval.NewClaudeCode(c, base, "s", false) }},
+	{"codex", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewCodex(c, base, "s", false) }},
+	{"opencode", holdfast.Chat, func(c *http.Client, base string) eval.Agent { return eval.NewOpenCode(c, base, "s") }},
+	{"pi", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewPi(c, base, "s", true) }},
+	{"gemini-cli", holdfast.Gemini, func(c *http.Client, base string) eval.Agent { return eval.NewGeminiCLI(c, base) }},
+}
+
+// choosingAgain is what the person says of the choice, with enough words around it that
+// a summary is shorter.
+const choosingAgain = "Port the importer. " + choice + " It is a long story, which I tell another time."
+
 // What is still to be read is read beside the model's own work on the summary: the
 // request of the compaction waits for nothing, and the summary has what was found.
 func TestACompactionIsReadBesideTheCallForItsSummary(t *testing.T) {
-	agents := []struct {
-		name     string
-		protocol holdfast.Protocol
-		start    func(c *http.Client, base string) eval.Agent
-	}{
-		{"claude-code", holdfast.Anthropic, func(c *http.Client, base string) eval.Agent { return eval.NewClaudeCode(c, base, "s", false) }},
-		{"codex", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewCodex(c, base, "s", false) }},
-		{"opencode", holdfast.Chat, func(c *http.Client, base string) eval.Agent { return eval.NewOpenCode(c, base, "s") }},
-		{"pi", holdfast.Responses, func(c *http.Client, base string) eval.Agent { return eval.NewPi(c, base, "s", true) }},
-		{"gemini-cli", holdfast.Gemini, func(c *http.Client, base string) eval.Agent { return eval.NewGeminiCLI(c, base) }},
-	}
-	for _, of := range agents {
+	for _, of := range scripted {
 		t.Run(of.name, func(t *testing.T) {
 			asked := make(chan struct{})
 			once := sync.OnceFunc(func() { close(asked) })
-			up := eval.NewUpstream(eval.Config{Seed: "big", Turn: func(int, eval.Request) eval.Reply {
-				return eval.Reply{Text: saidBack}
-			}, Summary: func(n int, r eval.Request) eval.Reply {
+			up := eval.NewUpstream(eval.Config{Seed: "big", Turn: alwaysSaying, Summary: func(n int, r eval.Request) eval.Reply {
 				once()
 				return eval.Forgetful(n, r)
 			}})
-			big := httptest.NewServer(up)
-			t.Cleanup(big.Close)
-			_, base := newSmall(t, func(n int, r eval.Request) eval.Reply {
-				select {
-				case <-asked:
-				case <-time.After(5 * time.Second):
-				}
-				return statingScript(n, r)
-			})
-			p := newPoliced(t, extractorText(holdfast.Chat, base, "")+
-				fmt.Sprintf("[[upstream]]\nname = \"big\"\nprotocol = %q\nbase_url = %q\n", of.protocol, big.URL))
-			agent := of.start(p.front.Client(), p.front.URL+"/u/big")
+			p, agent := readBeside(t, up, of.protocol, of.start, "20s", asked)
 			begun := time.Now()
-			for _, step := range []func() error{
-				func() error {
-					return agent.Prompt(t.Context(), "Port the importer. "+choice+strings.Repeat(" It is a long story.", 400))
-				},
-				func() error { return agent.Compact(t.Context()) },
-				func() error { return agent.Prompt(t.Context(), "Go on.") },
-			} {
-				if err := step(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			plays(t, agent, choosingAgain, "", "Go on.")
 			if took := time.Since(begun); took > 4*time.Second {
 				t.Errorf("it took %s: the compaction waited for the extractor", took)
 			}
-			requests := up.Requests()
-			last := string(requests[len(requests)-1].Body)
-			_, block, _ := strings.Cut(last, "## Constraints")
-			if block, _, _ = strings.Cut(block, "holdfast-record"); !strings.Contains(block, choiceTaken) {
+			if last := lastBody(up); !strings.Contains(constraintsOf(last), choiceTaken) {
 				t.Errorf("behind the compaction the upstream got\n%s\n%s", last, p.log.String())
 			}
 		})
 	}
+}
+
+// What comes when the next epoch has begun takes the place of the block that the
+// summary has: there is one, and it is the newer one.
+func TestWhatComesTooLateIsInTheOneBlockOfTheEpoch(t *testing.T) {
+	for _, of := range scripted {
+		t.Run(of.name, func(t *testing.T) {
+			begun := make(chan struct{})
+			once := sync.OnceFunc(func() { close(begun) })
+			summarized := false // requests come one after another
+			up := eval.NewUpstream(eval.Config{Seed: "big", Turn: func(n int, r eval.Request) eval.Reply {
+				if summarized {
+					once()
+				}
+				return alwaysSaying(n, r)
+			}, Summary: func(n int, r eval.Request) eval.Reply {
+				summarized = true
+				return eval.Forgetful(n, r)
+			}})
+			p, agent := readBeside(t, up, of.protocol, of.start, "10ms", begun)
+			plays(t, agent, "Plan it.", choosingAgain, "", "Go on.")
+			// Codex keeps what the person said by itself, so that its summary has no block yet.
+			body := lastBody(up)
+			if carried := strings.Contains(body, "## Words of the user"); strings.Contains(constraintsOf(body), choiceTaken) || carried == (of.name == "codex") {
+				t.Fatalf("at first the upstream got\n%s", body)
+			}
+			for range 100 {
+				plays(t, agent, "And on.")
+				body = lastBody(up)
+				if n := strings.Count(strings.ReplaceAll(body, `\u003c`, "<"), holdfast.BlockOpen); n > 1 {
+					t.Fatalf("%d blocks:\n%s", n, body)
+				}
+				if strings.Contains(constraintsOf(body), choiceTaken) {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			t.Errorf("it never came:\n%s\n%s", lastBody(up), p.log.String())
+		})
+	}
+}
+
+func alwaysSaying(int, eval.Request) eval.Reply { return eval.Reply{Text: saidBack} }
+
+// readBeside starts a server before an upstream, whose extractor answers when told, and
+// an agent that speaks to it.
+func readBeside(t *testing.T, up *eval.Upstream, protocol holdfast.Protocol, start func(*http.Client, string) eval.Agent, barrier string, told <-chan struct{}) (*policed, eval.Agent) {
+	big := httptest.NewServer(up)
+	t.Cleanup(big.Close)
+	_, base := newSmall(t, func(n int, r eval.Request) eval.Reply {
+		select {
+		case <-told:
+		case <-time.After(5 * time.Second):
+		}
+		return statingScript(n, r)
+	})
+	text := extractorText(holdfast.Chat, base, "") + fmt.Sprintf("[[upstream]]\nname = \"big\"\nprotocol = %q\nbase_url = %q\n", protocol, big.URL)
+	text = strings.Replace(text, `barrier_timeout = "20s"`, fmt.Sprintf("barrier_timeout = %q", barrier), 1)
+	p := newPoliced(t, strings.Replace(text, "preserve.user_words = false\n", "", 1))
+	return p, start(p.front.Client(), p.front.URL+"/u/big")
+}
+
+// plays sends prompts, one after another; "" is a compaction.
+func plays(t *testing.T, agent eval.Agent, prompts ...string) {
+	t.Helper()
+	for _, text := range prompts {
+		var err error
+		if text == "" {
+			err = agent.Compact(t.Context())
+		} else {
+			err = agent.Prompt(t.Context(), text+strings.Repeat(" Please mind the details.", 100))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func lastBody(up *eval.Upstream) string {
+	requests := up.Requests()
+	return string(requests[len(requests)-1].Body)
+}
+
+// constraintsOf is what of the block of a request begins with its constraints.
+func constraintsOf(body string) string {
+	_, block, _ := strings.Cut(body, "## Constraints")
+	block, _, _ = strings.Cut(block, "holdfast-record")
+	return block
 }

@@ -228,6 +228,10 @@ func TestInsertBlock(t *testing.T) {
 			`{"messages":[{"role":"user","content":[ {"type":"text","text":"N \"1\"\n"}]}]}`,
 		},
 		{
+			"an older block makes room", `{"messages":[{"role":"user","content":[{"type":"text","text":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"type":"text","text":"c"}]}]}`, 0,
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"a\n\nN \"1\"\n b"},{"type":"text","text":"c"}]}]}`,
+		},
+		{
 			"a later message", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`, 2,
 			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"N \"1\"\n"}]}]}`,
 		},

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/hold"
 	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
 )
 
@@ -11,10 +12,14 @@ const separator = "\n\n"
 // InsertBlock returns a copy of body with text as the last content block of
 // the user message req.Messages[at]; req must come from Scan of this body.
 // Content that is a string becomes a list whose first block holds that string,
-// byte for byte. All bytes before the insertion stay equal.
+// byte for byte. Where the message has an older block, text takes its place instead. All
+// bytes before the insertion stay equal.
 func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string) ([]byte, error) {
 	if at < 0 || at >= len(req.Messages) || req.Messages[at].End > len(body) {
 		return nil, holdfast.Errorf(holdfast.ErrInternal, "The request has %d messages, none with the index %d. Pass the body that was scanned.", len(req.Messages), at)
+	}
+	if out, ok := hold.Replace(body, req.Messages[at], text); ok {
+		return out, nil
 	}
 	var f [2]holdfast.Span
 	if _, err := jsonscan.Fields(body, req.Messages[at].Start, f[:], "role", "content"); err != nil {

@@ -252,6 +252,10 @@ func TestInsertBlock(t *testing.T) {
 		want       string
 	}{
 		{
+			"an older block makes room", `{"messages":[{"role":"user","content":[{"type":"text","text":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"type":"text","text":"c"}]}]}`, 0,
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"a\n\nN \"1\"\n b"},{"type":"text","text":"c"}]}]}`,
+		},
+		{
 			"a string stays one", `{"messages":[{"role":"user","content":"a\u0041\"" }],"x":1}`, 0,
 			`{"messages":[{"role":"user","content":"a\u0041\"\n\nN \"1\"\n" }],"x":1}`,
 		},

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/hold"
 	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
 )
 
@@ -11,11 +12,14 @@ const separator = "\n\n"
 // InsertBlock returns a copy of body with text at the end of the user message
 // req.Messages[at]; req must come from Scan of this body. A list of parts gets
 // one more. Content that is a string stays one, since some servers take nothing
-// else: text goes to its end, two line breaks between. All bytes before the
-// insertion stay equal.
+// else: text goes to its end, two line breaks between. Where the message has an older
+// block, text takes its place instead. All bytes before the insertion stay equal.
 func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string) ([]byte, error) {
 	if at < 0 || at >= len(req.Messages) || req.Messages[at].End > len(body) {
 		return nil, holdfast.Errorf(holdfast.ErrInternal, "The request has %d messages, none with the index %d. Pass the body that was scanned.", len(req.Messages), at)
+	}
+	if out, ok := hold.Replace(body, req.Messages[at], text); ok {
+		return out, nil
 	}
 	m, err := messageAt(body, req.Messages[at].Start)
 	if err != nil {

@@ -307,6 +307,10 @@ func TestInsertBlock(t *testing.T) {
 			`{"contents":[{"parts":[ {"text":"a\u0041"} ,{"text":"N \"1\"\n"}],"role":"user"},{"role":"model","parts":[]}],"x":1}`,
 		},
 		{
+			"an older block makes room", `{"contents":[{"parts":[{"text":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"text":"c"}],"role":"user"}]}`, 0,
+			`{"contents":[{"parts":[{"text":"a\n\nN \"1\"\n b"},{"text":"c"}],"role":"user"}]}`,
+		},
+		{
 			"an empty list gets its first", `{"contents":[{"role":"user","parts":[ ]}]}`, 0,
 			`{"contents":[{"role":"user","parts":[ {"text":"N \"1\"\n"}]}]}`,
 		},

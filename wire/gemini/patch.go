@@ -11,11 +11,14 @@ const separator = "\n\n"
 
 // InsertBlock returns a copy of body with text as the last part of the user
 // content req.Messages[at]; req must come from Scan of this body. Parts that are
-// one object become a list that holds it, byte for byte. All bytes before the
-// insertion stay equal.
+// one object become a list that holds it, byte for byte. Where the content has an older
+// block, text takes its place instead. All bytes before the insertion stay equal.
 func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string) ([]byte, error) {
 	if at < 0 || at >= len(req.Messages) || req.Messages[at].End > len(body) {
 		return nil, holdfast.Errorf(holdfast.ErrInternal, "The request has %d contents, none with the index %d. Pass the body that was scanned.", len(req.Messages), at)
+	}
+	if out, ok := hold.Replace(body, req.Messages[at], text); ok {
+		return out, nil
 	}
 	var f [2]holdfast.Span
 	fields(body, req.Messages[at], f[:], "role", "parts")

@@ -202,6 +202,10 @@ func TestInsertBlock(t *testing.T) {
 			"behind an item", `{"input":[ {"role":"user","content":"a"} , {"type":"reasoning"} ],"x":1}`, 0,
 			`{"input":[ {"role":"user","content":"a"},` + own + ` , {"type":"reasoning"} ],"x":1}`,
 		},
+		{
+			"an older block makes room", `{"input":[{"role":"user","content":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"type":"reasoning"}]}`, 0,
+			`{"input":[{"role":"user","content":"a\n\nN \"1\"\n b"},{"type":"reasoning"}]}`,
+		},
 		{"behind the last item", `{"input":[{"type":"compaction"}]}`, 0, `{"input":[{"type":"compaction"},` + own + `]}`},
 		{"before the first item", `{"input":[ {"type":"compaction"}]}`, -1, `{"input":[` + own + `, {"type":"compaction"}]}`},
 		{"into an empty list", `{"input":[ ]}`, -1, `{"input":[` + own + ` ]}`},

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/wire/internal/hold"
 	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
 )
 
@@ -12,10 +13,16 @@ const separator = "\n\n"
 // text, right behind the element req.Messages[at], or before the first one when
 // at is -1; req must come from Scan of this body. An input that is one string
 // or one object becomes a list, in which a string is a user message and an
-// object is itself, byte for byte. All bytes before the insertion stay equal.
+// object is itself, byte for byte. Where the element has an older block, text takes its
+// place instead. All bytes before the insertion stay equal.
 func (Codec) InsertBlock(body []byte, req holdfast.Request, at int, text string) ([]byte, error) {
 	if at < -1 || at >= len(req.Messages) && at != -1 || req.List.End > len(body) || !req.List.Present() {
 		return nil, holdfast.Errorf(holdfast.ErrInternal, "The request has %d input items, none with the index %d. Pass the body that was scanned.", len(req.Messages), at)
+	}
+	if at >= 0 {
+		if out, ok := hold.Replace(body, req.Messages[at], text); ok {
+			return out, nil
+		}
 	}
 	const open, end = `{"type":"message","role":"user","content":[{"type":"input_text","text":`, `}]}`
 	wrap, unwrap := ``, ``
