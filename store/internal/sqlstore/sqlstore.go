@@ -57,7 +57,7 @@ type Store struct {
 func New(ctx context.Context, writer, reader *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{writer: writer, reader: reader, dialect: d, prepared: map[string]*sql.Stmt{}}
 	writer.SetMaxOpenConns(1)
-	for _, query := range slices.Concat(applyQueries(), streamQueries(), []string{insertAttempt}) {
+	for _, query := range slices.Concat(applyQueries(), streamQueries(), []string{insertAttempt, newestNoted, insertNoted}) {
 		stmt, err := writer.PrepareContext(ctx, query)
 		if err != nil {
 			return nil, errors.Join(s.explain("open the database", err), s.Close())
@@ -127,7 +127,7 @@ func (s *Store) write(ctx context.Context, f func(tx) error) error {
 		return err
 	}
 	defer t.Rollback() // nothing is left to undo after a commit
-	if err := f(tx{t, whole, s.prepared}); err != nil {
+	if err := f(tx{t, whole, s.prepared, map[string]*sql.Stmt{}}); err != nil {
 		return err
 	}
 	return t.Commit()
@@ -140,7 +140,7 @@ func (s *Store) read(ctx context.Context, f func(tx) error) error {
 		return err
 	}
 	defer t.Rollback()
-	return f(tx{t, ctx, nil})
+	return f(tx{t, ctx, nil, nil})
 }
 
 // tx is a transaction with the statements that were prepared for it.
@@ -148,14 +148,26 @@ type tx struct {
 	*sql.Tx
 	ctx      context.Context
 	prepared map[string]*sql.Stmt
+	bound    map[string]*sql.Stmt // those that this transaction has used
+}
+
+// statement is the prepared statement of a query within the transaction, nil where
+// none is. It is bound once: a group of batches runs each many times.
+func (t tx) statement(query string) *sql.Stmt {
+	stmt := t.bound[query]
+	if stmt == nil && t.prepared[query] != nil {
+		stmt = t.StmtContext(t.ctx, t.prepared[query])
+		t.bound[query] = stmt
+	}
+	return stmt
 }
 
 // exec runs one statement and returns the number of rows that it changed.
 func (t tx) exec(query string, args ...any) (int64, error) {
 	var result sql.Result
 	var err error
-	if stmt := t.prepared[query]; stmt != nil {
-		result, err = t.StmtContext(t.ctx, stmt).ExecContext(t.ctx, args...)
+	if stmt := t.statement(query); stmt != nil {
+		result, err = stmt.ExecContext(t.ctx, args...)
 	} else {
 		result, err = t.ExecContext(t.ctx, query, args...)
 	}
@@ -167,8 +179,8 @@ func (t tx) exec(query string, args ...any) (int64, error) {
 
 // get reads one row into dst; found is false when there is none.
 func (t tx) get(query string, args []any, dst ...any) (found bool, err error) {
-	if stmt := t.prepared[query]; stmt != nil {
-		err = t.StmtContext(t.ctx, stmt).QueryRowContext(t.ctx, args...).Scan(dst...)
+	if stmt := t.statement(query); stmt != nil {
+		err = stmt.QueryRowContext(t.ctx, args...).Scan(dst...)
 	} else {
 		err = t.QueryRowContext(t.ctx, query, args...).Scan(dst...)
 	}
