@@ -15,11 +15,11 @@ const (
 	undoBatch  = `ROLLBACK TO batch`
 	closeBatch = `RELEASE batch`
 
-	getPrincipal  = `SELECT principal FROM sessions WHERE id = ?`
-	getRemoval    = `SELECT 1 FROM removals WHERE session_id = ?`
+	// An id that is another principal's, or was removed.
+	getGone       = `SELECT 1 FROM sessions WHERE id = ? UNION ALL SELECT 1 FROM removals WHERE session_id = ?`
 	insertSession = `INSERT INTO sessions (id, principal, agent, agent_key, created_at, used_at)
 		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (principal, agent, agent_key) DO NOTHING`
-	touchSession = `UPDATE sessions SET used_at = ? WHERE id = ? AND used_at < ?`
+	touchSession = `UPDATE sessions SET used_at = CASE WHEN used_at < ? THEN ? ELSE used_at END WHERE id = ? AND principal = ?`
 
 	getBranch = `SELECT 1 FROM branches WHERE id = ? AND session_id = ?`
 	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, watermark, created_at, used_at)
@@ -53,7 +53,7 @@ const (
 // applyQueries lists what is prepared when a store opens.
 func applyQueries() []string {
 	return []string{
-		savepoint, undoBatch, closeBatch, getPrincipal, getRemoval, insertSession, touchSession, getBranch, putBranch,
+		savepoint, undoBatch, closeBatch, getGone, insertSession, touchSession, getBranch, putBranch,
 		putEpoch, cutAnchors, putAnchor, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
 	}
 }
@@ -64,42 +64,57 @@ func (s *Store) Apply(ctx context.Context, batches []store.Batch) []error {
 	if len(batches) == 0 {
 		return errs
 	}
-	refused := map[holdfast.SessionID]error{}
-	err := s.write(ctx, func(t tx) error {
-		for i, b := range batches {
-			if errs[i] = refused[b.Session.ID]; errs[i] != nil {
-				continue
-			}
-			if _, err := t.exec(savepoint); err != nil {
+	// Hardly any batch is refused, and savepoints cost about as much as what is
+	// written under them.
+	err := s.explain("write", s.write(ctx, func(t tx) error {
+		for _, b := range batches {
+			if err := t.batch(b); err != nil {
 				return err
-			}
-			err := t.batch(b)
-			if err == nil {
-				if _, err := t.exec(closeBatch); err != nil {
-					return err
-				}
-				continue
-			}
-			errs[i] = s.explain("write", err)
-			if holdfast.CodeOf(errs[i]) == holdfast.ErrUnavailable {
-				return err
-			}
-			refused[b.Session.ID] = errs[i]
-			for _, query := range []string{undoBatch, closeBatch} {
-				if _, err := t.exec(query); err != nil {
-					return err
-				}
 			}
 		}
 		return nil
-	})
+	}))
+	if err != nil && holdfast.CodeOf(err) != holdfast.ErrUnavailable {
+		err = s.explain("write", s.write(ctx, func(t tx) error { return s.applyEach(t, batches, errs) }))
+	}
 	if err != nil {
-		err = s.explain("write", err)
 		for i := range errs {
 			errs[i] = err
 		}
 	}
 	return errs
+}
+
+// applyEach writes each batch under a savepoint of its own, and notes in errs what
+// is refused.
+func (s *Store) applyEach(t tx, batches []store.Batch, errs []error) error {
+	refused := map[holdfast.SessionID]error{}
+	for i, b := range batches {
+		if errs[i] = refused[b.Session.ID]; errs[i] != nil {
+			continue
+		}
+		if _, err := t.exec(savepoint); err != nil {
+			return err
+		}
+		err := t.batch(b)
+		if err == nil {
+			if _, err := t.exec(closeBatch); err != nil {
+				return err
+			}
+			continue
+		}
+		errs[i] = s.explain("write", err)
+		if holdfast.CodeOf(errs[i]) == holdfast.ErrUnavailable {
+			return err
+		}
+		refused[b.Session.ID] = errs[i]
+		for _, query := range []string{undoBatch, closeBatch} {
+			if _, err := t.exec(query); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // batch writes b under the savepoint of its caller.
@@ -127,27 +142,19 @@ func (t tx) batch(b store.Batch) error {
 
 func (t tx) session(s store.Session) error {
 	used := max(s.CreatedAt.UnixMicro(), s.UsedAt.UnixMicro())
-	var principal holdfast.Principal
-	known, err := t.get(getPrincipal, []any{s.ID}, &principal)
-	if err != nil {
-		return err
-	}
-	if known {
-		if principal != s.Principal {
-			return refuse.Gone(s.ID)
-		}
-		_, err := t.exec(touchSession, used, s.ID, used)
+	n, err := t.exec(touchSession, used, used, s.ID, s.Principal)
+	if err != nil || n > 0 {
 		return err
 	}
 	var one int
-	removed, err := t.get(getRemoval, []any{s.ID}, &one)
+	gone, err := t.get(getGone, []any{s.ID, s.ID}, &one)
 	if err != nil {
 		return err
 	}
-	if removed || s.CreatedAt.IsZero() {
+	if gone || s.CreatedAt.IsZero() {
 		return refuse.Gone(s.ID)
 	}
-	n, err := t.exec(insertSession, s.ID, s.Principal, s.Agent, s.Key, s.CreatedAt.UnixMicro(), used)
+	n, err = t.exec(insertSession, s.ID, s.Principal, s.Agent, s.Key, s.CreatedAt.UnixMicro(), used)
 	if err == nil && n == 0 {
 		return refuse.TakenKey(s.Agent, s.Key)
 	}

@@ -4,8 +4,8 @@
 //
 // Laws:
 //   - All batches of one Apply call are one transaction, so they share one
-//     flush to disk. Each stands under a savepoint of its own: a refused batch
-//     is undone and the others stay.
+//     flush to disk. Where one of them is refused they are written once more, each
+//     under a savepoint of its own: the refused batch is undone, the others stay.
 //   - There is one writer connection. A context ends the wait for it; a
 //     transaction that has begun is finished, for a caller that gave up in the
 //     middle of a commit could not know what is stored.
@@ -67,7 +67,7 @@ func New(ctx context.Context, writer, reader *sql.DB, d Dialect) (*Store, error)
 	// A write that changes nothing finds out here, and not at the first batch,
 	// that a database can only be read.
 	err := s.write(ctx, func(t tx) error {
-		_, err := t.exec(touchSession, 0, "", 0)
+		_, err := t.exec(touchSession, 0, 0, "", "")
 		return err
 	})
 	if err == nil {
