@@ -36,11 +36,31 @@ type Model struct {
 type Catalogue struct {
 	entries []Model
 	known   func() []catwalk.Provider
+	// addresses are those of the known, in their order; without a host where there
+	// is none.
+	addresses func() []*url.URL
 }
 
 // NewCatalogue makes a catalogue with the user's entries.
 func NewCatalogue(entries []Model) *Catalogue {
-	return &Catalogue{entries: slices.Clone(entries), known: sync.OnceValue(embedded.GetAll)}
+	c := &Catalogue{entries: slices.Clone(entries), known: sync.OnceValue(embedded.GetAll)}
+	c.addresses = sync.OnceValue(func() []*url.URL { return addressesOf(c.known()) })
+	return c
+}
+
+func addressesOf(list []catwalk.Provider) (addresses []*url.URL) {
+	for _, p := range list {
+		address := p.APIEndpoint
+		if special, ok := specials[p.ID]; ok {
+			address = special
+		}
+		at, err := url.Parse(address)
+		if err != nil {
+			at = &url.URL{}
+		}
+		addresses = append(addresses, at)
+	}
+	return addresses
 }
 
 // Model says what is known of a model at an upstream: the entry for that upstream
@@ -191,14 +211,8 @@ func (c *Catalogue) at(base *url.URL) *catwalk.Provider {
 	var best *catwalk.Provider
 	longest := -1
 	list := c.known()
-	for i := range list {
-		p := &list[i]
-		address := p.APIEndpoint
-		if special, ok := specials[p.ID]; ok {
-			address = special
-		}
-		at, err := url.Parse(address)
-		if err != nil || at.Host == "" || at.Host != base.Host {
+	for i, at := range c.addresses() {
+		if at.Host == "" || at.Host != base.Host {
 			continue
 		}
 		// Of a provider with one list any path will do: it may serve several
@@ -208,7 +222,7 @@ func (c *Catalogue) at(base *url.URL) *catwalk.Provider {
 			shared = 1 + len(path)
 		}
 		if shared > longest {
-			best, longest = p, shared
+			best, longest = &list[i], shared
 		}
 	}
 	return best
