@@ -3,9 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
@@ -22,12 +21,28 @@ type Inbound struct {
 	Header  func(name string) string
 	Body    []byte // decoded, whole
 	Request holdfast.Request
+	// Sums are SumOf of each element of Request.Messages; nil: they are not made yet.
+	Sums []uint64
 	// Model is what the request is for, where Request does not say; "" if unknown.
 	Model string
 	// Trace is the trace id that the client gave; "" for none.
 	Trace string
 	// Attempt names the record of the call; "" where none is kept.
 	Attempt holdfast.AttemptID
+}
+
+var seed = maphash.MakeSeed()
+
+// SumOf is a hash by which a process knows bytes again that it has read. No other
+// process has the same, so that nobody can choose bytes that collide.
+func SumOf(raw []byte) uint64 { return maphash.Bytes(seed, raw) }
+
+// sum is that of an element of the history.
+func (in *Inbound) sum(i int) uint64 {
+	if in.Sums != nil {
+		return in.Sums[i]
+	}
+	return SumOf(in.Request.Messages[i].Of(in.Body))
 }
 
 // Insertion is a block that must stand in the request: behind or inside the
@@ -561,7 +576,7 @@ func (a *Attempt) counts(call holdfast.ToolCall) bool {
 // offered are the carriers that a request lets the model call. Agents send the
 // same tools with every request, so they are read when their bytes change.
 func (s *session) offered(in Inbound, tools func() []holdfast.Tool) map[string]bool {
-	key := xxhash.Sum64(in.Request.Tools.Of(in.Body))
+	key := SumOf(in.Request.Tools.Of(in.Body))
 	if s.offers == nil || s.toolsKey != key {
 		s.toolsKey, s.offers = key, map[string]bool{}
 		for _, t := range tools() {

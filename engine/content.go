@@ -25,7 +25,7 @@ func (k sessionKey) searched() bool { return k.byContent() || k.agent == "" }
 // sessions while they are in memory; the store knows the others.
 type content struct {
 	mu    sync.Mutex
-	memos map[holdfast.Principal]*memo // apart, since its hashes can be made to collide
+	memos map[holdfast.Principal]*memo // apart: nothing of one principal serves another
 	index map[indexKey][]sessionKey
 	known map[sessionKey][]indexKey // what to forget with a session
 	// fresh are sessions whose first answer is under way, by the newest anchor of

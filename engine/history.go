@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
@@ -334,7 +332,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 	for i, span := range req.Messages {
 		raw := span.Of(in.Body)
 		last := marker && i == len(req.Messages)-1
-		key := xxhash.Sum64(raw)
+		key := in.sum(i)
 		if last {
 			key = ^key // without its prompt it holds something else
 		}

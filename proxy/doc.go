@@ -14,6 +14,9 @@
 //     byte of the answer. Bodies are admitted by bytes: 413 above MaxBody, 429
 //     with Retry-After above MaxInFlight. What a coded body decodes to counts as
 //     well; where that is too much, it passes unread.
+//   - Of a history that goes on, what stands in its place with the bytes of before
+//     is not scanned again. It is known by a hash that nobody outside can choose
+//     bytes for, within a principal; lengths and hashes are all that is kept of it.
 //   - An answer is flushed as it comes. A break of the upstream is a break for
 //     the client, never a made-up end. A client that leaves cancels the call.
 //   - No call is repeated, save one: a request that Holdfast itself altered and

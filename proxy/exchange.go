@@ -113,11 +113,12 @@ func (x *exchange) read() {
 	var req holdfast.Request
 	var scanErr error
 	ok := p.guarded("read", func() {
-		if req, scanErr = form.reader.Scan(plain.bytes); scanErr != nil {
+		scan := p.histories.rescan(x.caller.Principal, plain.bytes)
+		if req, scanErr = form.reader.Rescan(plain.bytes, scan.known); scanErr != nil {
 			return
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
-			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req,
+			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req, Sums: scan.sums(req.Messages),
 			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")), Attempt: x.name(),
 		})
 	})

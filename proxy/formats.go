@@ -22,7 +22,7 @@ type format struct {
 
 type reader interface {
 	engine.Codec
-	Scan(body []byte) (holdfast.Request, error)
+	Rescan(body []byte, known func(at int) (end int)) (holdfast.Request, error)
 }
 
 type writer interface {

@@ -49,6 +49,7 @@ type Proxy struct {
 	log       *slog.Logger
 	metrics   *metrics
 	scrape    http.Handler
+	histories *histories
 	inFlight  atomic.Int64
 }
 
@@ -74,7 +75,7 @@ const MarkHeader = extraction.MarkHeader
 func New(cfg Config, parts Parts, log *slog.Logger, reg *prometheus.Registry) *Proxy {
 	p := &Proxy{
 		cfg: cfg, upstreams: parts.Upstreams, transport: parts.Transport, auth: parts.Authenticator, admission: parts.Admission,
-		engine: parts.Engine, ledger: parts.Ledger, marked: parts.Extraction, log: log,
+		engine: parts.Engine, ledger: parts.Ledger, marked: parts.Extraction, log: log, histories: newHistories(),
 	}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})

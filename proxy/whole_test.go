@@ -42,7 +42,7 @@ func TestReadingWholeGivesTheSameEventsInTheSameOrder(t *testing.T) {
 			continue
 		}
 		form := formats[protocol]
-		req, err := form.reader.Scan(f.Body)
+		req, err := form.reader.Rescan(f.Body, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}

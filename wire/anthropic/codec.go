@@ -35,7 +35,12 @@ type Codec struct{}
 // It fails when the body is malformed JSON or not an object, or when messages
 // is not a list or stands there twice. Of another repeated member the last one
 // counts. A member that is null counts as absent.
-func (Codec) Scan(body []byte) (holdfast.Request, error) {
+func (c Codec) Scan(body []byte) (holdfast.Request, error) { return c.Rescan(body, nil) }
+
+// Rescan is Scan of a body of which much may be known: known is asked once for each
+// element of the history, in order, where the one ends that begins at a position. It
+// returns 0 for what it does not know, and otherwise what a scan would find.
+func (Codec) Rescan(body []byte, known func(at int) (end int)) (holdfast.Request, error) {
 	req := holdfast.Request{Protocol: holdfast.Anthropic}
 	twice := false
 	end, err := jsonscan.Object(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
@@ -43,7 +48,7 @@ func (Codec) Scan(body []byte) (holdfast.Request, error) {
 		case string(key) == "messages" && !isNull(body[at:]):
 			twice = twice || req.List.Present()
 			var err error
-			req.List, req.Messages, err = jsonscan.List(body, at)
+			req.List, req.Messages, err = jsonscan.List(body, at, known)
 			return req.List.End, err
 		case string(key) == "tools" && at < len(body) && body[at] == '[':
 			var err error

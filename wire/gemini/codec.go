@@ -61,14 +61,19 @@ type Codec struct{}
 // one object are one tool. It fails when the body is malformed JSON or not an
 // object, or when contents is of another kind or stands there twice. Of another
 // repeated member the last one counts. A member that is null counts as absent.
-func (Codec) Scan(body []byte) (holdfast.Request, error) {
+func (c Codec) Scan(body []byte) (holdfast.Request, error) { return c.Rescan(body, nil) }
+
+// Rescan is Scan of a body of which much may be known: known is asked once for each
+// element of the history, in order, where the one ends that begins at a position. It
+// returns 0 for what it does not know, and otherwise what a scan would find.
+func (Codec) Rescan(body []byte, known func(at int) (end int)) (holdfast.Request, error) {
 	req := holdfast.Request{Protocol: holdfast.Gemini}
 	twice := false
 	end, err := jsonscan.Object(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
 		if string(key) == "contents" && !isNull(body[at:]) {
 			twice = twice || req.List.Present()
 			req.Messages = nil
-			end, err := each(body, at, func(s holdfast.Span) { req.Messages = append(req.Messages, s) })
+			end, err := each(body, at, known, func(s holdfast.Span) { req.Messages = append(req.Messages, s) })
 			req.List = holdfast.Span{Start: at, End: end}
 			return end, err
 		}
@@ -172,9 +177,9 @@ func whole(raw []byte) holdfast.Span {
 
 // each visits the elements of the list at in[at], or the one object there, and
 // returns where it ends.
-func each(in []byte, at int, visit func(holdfast.Span)) (int, error) {
+func each(in []byte, at int, known func(at int) (end int), visit func(holdfast.Span)) (int, error) {
 	element := func(at int) (int, error) {
-		end, err := jsonscan.Skip(in, at)
+		end, err := jsonscan.SkipUnless(known, in, at)
 		if err == nil {
 			visit(holdfast.Span{Start: at, End: end})
 		}
@@ -194,7 +199,7 @@ func each(in []byte, at int, visit func(holdfast.Span)) (int, error) {
 func elements(in []byte, span holdfast.Span) (list []holdfast.Span) {
 	if span.Present() {
 		// What is of another kind has none.
-		_, _ = each(in, span.Start, func(s holdfast.Span) { list = append(list, s) })
+		_, _ = each(in, span.Start, nil, func(s holdfast.Span) { list = append(list, s) })
 	}
 	return list
 }

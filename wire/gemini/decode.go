@@ -39,7 +39,7 @@ func parts(in []byte, value holdfast.Span) []part {
 func appendParts(list []part, in []byte, value holdfast.Span) []part {
 	if value.Present() {
 		// What is of another kind has no parts.
-		_, _ = each(in, value.Start, func(s holdfast.Span) { list = append(list, partAt(in, s)) })
+		_, _ = each(in, value.Start, nil, func(s holdfast.Span) { list = append(list, partAt(in, s)) })
 	}
 	return list
 }

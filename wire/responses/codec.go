@@ -38,14 +38,19 @@ type Codec struct{}
 // when the body is malformed JSON or not an object, or when input is of another
 // kind or stands there twice. Of another repeated member the last one counts. A
 // member that is null counts as absent.
-func (Codec) Scan(body []byte) (holdfast.Request, error) {
+func (c Codec) Scan(body []byte) (holdfast.Request, error) { return c.Rescan(body, nil) }
+
+// Rescan is Scan of a body of which much may be known: known is asked once for each
+// element of the history, in order, where the one ends that begins at a position. It
+// returns 0 for what it does not know, and otherwise what a scan would find.
+func (Codec) Rescan(body []byte, known func(at int) (end int)) (holdfast.Request, error) {
 	req := holdfast.Request{Protocol: holdfast.Responses}
 	twice := false
 	end, err := jsonscan.Object(body, jsonscan.Space(body, 0), func(key []byte, at int) (int, error) {
 		switch {
 		case string(key) == "input" && !isNull(body[at:]):
 			twice = twice || req.List.Present()
-			end, err := scanInput(body, at, &req)
+			end, err := scanInput(body, at, &req, known)
 			req.List = holdfast.Span{Start: at, End: end}
 			return end, err
 		case string(key) == "tools" && at < len(body) && body[at] == '[':
@@ -88,10 +93,10 @@ func (Codec) Scan(body []byte) (holdfast.Request, error) {
 }
 
 // scanInput finds the elements of the input at body[at] and returns its end.
-func scanInput(body []byte, at int, req *holdfast.Request) (int, error) {
+func scanInput(body []byte, at int, req *holdfast.Request, known func(at int) (end int)) (int, error) {
 	req.Messages = nil
 	element := func(at int) (int, error) {
-		end, err := jsonscan.Skip(body, at)
+		end, err := jsonscan.SkipUnless(known, body, at)
 		req.Messages = append(req.Messages, holdfast.Span{Start: at, End: end})
 		return end, err
 	}

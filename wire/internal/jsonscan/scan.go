@@ -166,11 +166,22 @@ func Array(b []byte, at int, visit func(at int) (int, error)) (int, error) {
 	}
 }
 
+// SkipUnless is Skip, save for a value of which known tells where it ends: it
+// returns 0 for others. It may be nil.
+func SkipUnless(known func(at int) (end int), b []byte, at int) (int, error) {
+	if known != nil {
+		if end := known(at); end > 0 {
+			return end, nil
+		}
+	}
+	return Skip(b, at)
+}
+
 // List returns where the array that starts at b[at] stands, and where each of
-// its elements does.
-func List(b []byte, at int) (list holdfast.Span, elements []holdfast.Span, err error) {
+// its elements does. known is that of SkipUnless.
+func List(b []byte, at int, known func(at int) (end int)) (list holdfast.Span, elements []holdfast.Span, err error) {
 	end, err := Array(b, at, func(at int) (int, error) {
-		end, err := Skip(b, at)
+		end, err := SkipUnless(known, b, at)
 		elements = append(elements, holdfast.Span{Start: at, End: end})
 		return end, err
 	})
@@ -208,7 +219,7 @@ func Fields(b []byte, at int, spans []holdfast.Span, names ...string) (int, erro
 // Elements returns the spans of the elements of the array that starts at
 // b[at]; nil when no well-formed array stands there.
 func Elements(b []byte, at int) (spans []holdfast.Span) {
-	_, spans, err := List(b, at)
+	_, spans, err := List(b, at, nil)
 	if err != nil {
 		return nil
 	}

@@ -103,7 +103,7 @@ func TestArrayVisitsElements(t *testing.T) {
 func TestListAndCountTellWhereAnArrayStands(t *testing.T) {
 	for in, want := range map[string]int{` [] `: 0, ` [1, "a" ,[2]] , 3`: 3} {
 		end := strings.LastIndexByte(in, ']') + 1
-		place, elements, err := List([]byte(in), 1)
+		place, elements, err := List([]byte(in), 1, nil)
 		if place != (holdfast.Span{Start: 1, End: end}) || len(elements) != want || err != nil {
 			t.Errorf("%s: a list at %v of %d, %v; want it up to %d and %d", in, place, len(elements), err, end, want)
 		}
@@ -113,7 +113,7 @@ func TestListAndCountTellWhereAnArrayStands(t *testing.T) {
 		}
 	}
 	for _, in := range []string{``, `1`, `[1`, `[1}`} {
-		if _, _, err := List([]byte(in), 0); err == nil {
+		if _, _, err := List([]byte(in), 0, nil); err == nil {
 			t.Errorf("%s was read as a list", in)
 		}
 		if _, _, err := Count([]byte(in), 0); err == nil {
