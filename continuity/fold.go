@@ -11,8 +11,12 @@ import (
 )
 
 // Fold applies carrier calls, in the order of the history, to a capsule. The
-// result is sealed; c itself is not changed.
+// result is sealed; c itself is not changed. Without calls a sealed capsule stays
+// as it is.
 func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
+	if len(calls) == 0 && c.Digest != "" {
+		return c
+	}
 	c = clone(c)
 	for _, call := range calls {
 		carrier, ok := agents.CarrierOf(call.Tool)

@@ -446,3 +446,13 @@ func TestFinishedTasksOutliveAnApprovedPlan(t *testing.T) {
 		t.Errorf("a new task behind an approved plan: got %+v, want %+v", next.Plan.Steps, want)
 	}
 }
+
+func TestFoldWithoutCallsSealsWhatIsNot(t *testing.T) {
+	open := holdfast.Capsule{Branch: "b", Facts: []holdfast.Fact{{ID: "f1", Statement: "The port is 8080."}}}
+	sealed := continuity.Seal(open)
+	for name, c := range map[string]holdfast.Capsule{"open": open, "sealed": sealed} {
+		if diff := cmp.Diff(sealed, continuity.Fold(c, nil, continuity.Preserve{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

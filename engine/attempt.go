@@ -390,7 +390,7 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 		}
 	}
 	e.foldAll(b, set, news, base, now)
-	if len(h.anchors) > l.next && !compaction {
+	if len(h.anchors) > l.next && !compaction && b.confirmed.Digest != b.effective.Digest {
 		// The newest answer is confirmed or was replaced by this history.
 		b.advance(continuity.Seal(b.confirmed), len(ep.anchors), now)
 	}
