@@ -300,6 +300,7 @@ type memo struct {
 	elements map[uint64]*element
 	words    bool            // whether elements have what the user said
 	carriers map[string]bool // ids of carrier calls seen
+	anchors  int             // of the history before, about as many as the next one has
 }
 
 func newMemo() memo {
@@ -316,6 +317,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 	}
 	h := &history{calls: map[string]continuity.Call{}, results: map[string]*holdfast.ToolResult{}, summaryAt: -1}
 	h.keys, h.starts = make([]uint64, len(req.Messages)), make([]int, len(req.Messages))
+	h.anchors = make([]anchor, 0, m.anchors+8)
 	var prev holdfast.Digest
 	blockAt := map[int]bool{}
 	announced := false
@@ -420,6 +422,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 		h.carried = blockAt[h.carriedAt]
 	}
 	m.trim(h.keys)
+	m.anchors = len(h.anchors)
 	return h, nil
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast"
@@ -80,6 +81,7 @@ func (r *rescan) known(at int) (end int) {
 		// With what stands between the two: where the first ends is not told.
 		r.opening.sum = engine.SumOf(r.body[r.first:at])
 		r.before = r.h.of(r.opening)
+		r.now = slices.Grow(r.now, len(r.before)+1) // a turn adds two to what was there
 	}
 	if i >= len(r.before) {
 		return 0
