@@ -144,3 +144,22 @@ func TestTheTraceOfARequest(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNamesOfEventsThatTellNothingButContent(t *testing.T) {
+	for name, want := range map[string]bool{
+		"":                                       false,
+		"message_start":                          false,
+		"content_block_start":                    false,
+		"content_block_delta":                    true,
+		"message_delta":                          false, // the usage
+		"error":                                  false,
+		"response.completed":                     false,
+		"response.output_item.done":              false,
+		"response.output_text.delta":             true,
+		"response.function_call_arguments.delta": true,
+	} {
+		if got := contentAlone([]byte(name)); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}

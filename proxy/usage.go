@@ -150,12 +150,22 @@ func (m *meter) event(e sse.Event) {
 		return
 	}
 	m.frames++
+	if contentAlone(e.Name) {
+		return
+	}
 	m.broken = !m.x.p.guarded("usage", func() {
 		if hasObject(e.Data, "usage") || bytes.Contains(e.Data, []byte(`"error"`)) {
 			m.live.Event(e, func(holdfast.Delta) {})
 		}
 		m.over = m.over || m.ends(e)
 	})
+}
+
+// contentAlone reports whether events of a name hold a part of the content and
+// nothing else, as most do. The message_delta of Anthropic holds the usage. Chat
+// and Gemini name no events.
+func contentAlone(name []byte) bool {
+	return string(name) == "content_block_delta" || bytes.HasSuffix(name, []byte(".delta"))
 }
 
 // piece takes a piece of an answer that is no stream.
