@@ -113,12 +113,12 @@ func (x *exchange) read() {
 	var req holdfast.Request
 	var scanErr error
 	ok := p.guarded("read", func() {
-		scan := p.histories.rescan(x.caller.Principal, plain.bytes)
-		if req, scanErr = form.reader.Rescan(plain.bytes, scan.known); scanErr != nil {
+		var sums []uint64
+		if req, sums, scanErr = x.scan(form, plain.bytes); scanErr != nil {
 			return
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
-			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req, Sums: scan.sums(req.Messages),
+			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req, Sums: sums,
 			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")), Attempt: x.name(),
 		})
 	})
@@ -140,6 +140,16 @@ func (x *exchange) read() {
 		}
 		x.altered = out
 	})
+}
+
+// scan finds the parts of a body that is a conversation, and the sum of each element
+// of its history.
+func (x *exchange) scan(form format, raw []byte) (req holdfast.Request, sums []uint64, err error) {
+	r := x.p.histories.rescan(x.caller.Principal, raw)
+	if req, err = form.reader.Rescan(raw, r.known); err != nil {
+		return req, nil, err
+	}
+	return req, r.sums(req.Messages), nil
 }
 
 // decoded is the body without its coding. A body that cannot be read is counted
@@ -188,10 +198,20 @@ func (x *exchange) modelName() string {
 		x.model = geminiModel(x.rt.url.Path)
 	case x.r.Method == http.MethodPost && len(x.body.bytes) > 0:
 		if plain := x.decoded(); plain.ok {
-			x.p.guarded("model", func() { x.model = chat.Model(plain.bytes) })
+			x.p.guarded("model", func() { x.model = x.modelOf(plain.bytes) })
 		}
 	}
 	return x.model
+}
+
+// modelOf reads the model out of a body, through what is known of its history.
+func (x *exchange) modelOf(raw []byte) string {
+	if form, known := formats[x.rt.protocol]; known && x.rt.readable {
+		if req, _, err := x.scan(form, raw); err == nil {
+			return req.Model
+		}
+	}
+	return chat.Model(raw)
 }
 
 // geminiModel reads M out of /v1beta/models/M:generateContent.
