@@ -180,12 +180,13 @@ func volley(ctx context.Context, at target, crew []*worker, jobs func(worker int
 }
 
 // A process is quiet when it has used less than quietCPU in each of quietTicks
-// ticks in a row; nothing waits longer than quietLimit for that.
+// ticks in a row, which is longer than records wait for others to share a commit: what
+// they cost counts. Nothing waits longer than quietLimit for that.
 const (
 	quietTick  = 5 * time.Millisecond
-	quietTicks = 4
+	quietTicks = 56
 	quietCPU   = 100 * time.Microsecond
-	quietLimit = time.Second
+	quietLimit = 2 * time.Second
 )
 
 // settle waits until a process is quiet and returns its CPU time.
