@@ -548,3 +548,18 @@ func TestFirstRequestsWithoutAnIdStayTwoSessions(t *testing.T) {
 		})
 	}
 }
+
+// A history that is summed up does not have what an answer brings meanwhile: a client
+// that was killed may never have got it.
+func TestAnAnswerThatEndsBesideACompactionIsNotInItsBlock(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	h = append(h, user("next"))
+	turn := w.begin(s1, h...)
+	a := w.begin(s1, append(h, user(codexMarker))...)
+	done(turn, call("c2", "update_plan", steps("completed:a", "in_progress:b")))
+	if block := a.Final(context.Background()); !strings.Contains(block, "1. [in_progress] a\n2. [pending] b\n") {
+		t.Errorf("the block\n%s", block)
+	}
+	done(a)
+}

@@ -29,6 +29,8 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	}
 	row.Row, row.Status, row.At = a.Verdict.Row, store.BoundaryStarted, e.now()
 	a.bound = row
+	state := b.effective
+	b.summed = &state
 	a.compose()
 	a.MayCarry = a.Verdict.Summary == holdfast.PlainSummary && (a.Block != "" || b.reading != nil)
 	row = a.bound
@@ -39,9 +41,9 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	e.event(a, "started")
 }
 
-// compose writes the block of a compaction from what is known. s.mu is held.
+// compose writes the block of a compaction. s.mu is held.
 func (a *Attempt) compose() {
-	c := a.b.effective
+	c := *a.b.summed
 	a.b.owed = 0
 	a.Block, a.bound.Block, a.bound.Revision = "", "", 0
 	if !continuity.Empty(c) {
@@ -69,7 +71,7 @@ func (a *Attempt) Final(ctx context.Context) string {
 	for range maxBegins {
 		switch {
 		case a.e.barrier(ctx, a):
-			if a.b.current().row.N == a.bound.Epoch && a.b.effective.Revision != a.bound.Revision {
+			if a.b.current().row.N == a.bound.Epoch && a.b.summed != nil {
 				a.compose()
 			}
 			return a.Block
@@ -104,6 +106,8 @@ func (a *Attempt) relink(ctx context.Context) bool {
 	if heard := l.b.hear(l.ep, a.history); len(heard) > len(l.b.heard) {
 		l.b.heard = heard
 	}
+	state := l.b.effective
+	l.b.summed = &state
 	e.record(s, l.b, false, a.bound)
 	return true
 }

@@ -203,6 +203,9 @@ func (b *branch) adopt(st store.BranchState) (ok bool, err error) {
 	}
 	b.effective = b.revs[len(b.revs)-1].capsule
 	b.confirmed = b.effective
+	if state := b.effective; b.summed != nil {
+		b.summed = &state
+	}
 	for _, call := range b.asked {
 		b.done[call.ID] = true
 	}

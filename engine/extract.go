@@ -275,7 +275,10 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 	if outcome == continuity.Stale {
 		return outcome
 	}
-	if state := b.current().state; state != nil {
+	for _, state := range []*holdfast.Capsule{b.current().state, b.summed} {
+		if state == nil {
+			continue
+		}
 		if with, o := continuity.Rebase(base, *state, d); o != continuity.Stale {
 			*state = with
 		}

@@ -49,6 +49,9 @@ type branch struct {
 	// the calls of the newest answer on top.
 	confirmed, effective holdfast.Capsule
 	pending              *boundary
+	// summed is the capsule when the newest compaction request came, with what was read
+	// since: what answers bring meanwhile stands in no history that is summed up.
+	summed *holdfast.Capsule
 	done                 map[string]bool   // calls folded with their result, this epoch
 	asked                []continuity.Call // of the newest answer, while in memory
 	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
