@@ -133,8 +133,11 @@ func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func
 		strict = l.session.Gold[s.at-1] // the last round stands behind the summary, word for word
 	}
 	since := Gold{}
-	if before != nil {
+	switch {
+	case before != nil:
 		since = l.session.Gold[before.at]
+	case l.forked:
+		since = loose // what was said before is judged at the boundaries of the other side
 	}
 	b := readBlock(record)
 	words := !l.session.Manner.KeepsWords
@@ -424,13 +427,27 @@ func (s *Session) forged(inside string) bool {
 	return strings.Contains(inside, "FORGED")
 }
 
-// oneInsertion reports whether b is a with at most one run of bytes put in.
+// oneInsertion reports whether b is a with at most one run of bytes put in, or with
+// another block in the place of one.
 func oneInsertion(a, b []byte) bool {
-	if len(b) < len(a) {
-		return false
-	}
 	n := commonPrefix(a, b)
-	return bytes.Equal(a[n:], b[len(b)-(len(a)-n):])
+	if len(b) >= len(a) && bytes.Equal(a[n:], b[len(b)-(len(a)-n):]) {
+		return true
+	}
+	m := commonSuffix(a[n:], b[n:])
+	open, end := bytes.LastIndex(a[:n], openName), bytes.LastIndex(a[:n], closeName)
+	return open > end+1 && bytes.Contains(a[len(a)-m:], closeName) && !bytes.Contains(a[n:len(a)-m], closeName)
+}
+
+// openName and closeName are what no encoder escapes of the delimiters of a block: the
+// first stands in the second.
+var openName, closeName = []byte(strings.TrimPrefix(holdfast.BlockOpen, "<")), []byte(strings.Trim(holdfast.BlockClose, "<>"))
+
+func commonSuffix(a, b []byte) (n int) {
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
 }
 
 func commonPrefix(a, b []byte) int {

@@ -129,6 +129,7 @@ type sent struct {
 type lane struct {
 	name      string
 	session   *Session
+	forked    bool // from the lane of the session, where its history begins
 	world     *world
 	compactor Compactor
 	pool      *http.Transport
@@ -466,6 +467,7 @@ func (w *world) run(ctx context.Context, base string, s *Session, c Compactor, e
 	err := l.drive(ctx, agent, 0, func(turn int) error {
 		if s.Fork != nil && turn == s.ForkAt {
 			other = w.lane(name+"-fork", s.Fork, c)
+			other.forked = true
 			other.follow(l)
 			fork = agent.Fork(name + " fork")
 			lanes = append(lanes, other)

@@ -127,3 +127,27 @@ type discard struct{ header http.Header }
 func (d discard) Header() http.Header       { return d.header }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
+
+func TestOneChangeIsAnInsertionOrAnotherBlock(t *testing.T) {
+	const old, fresh = `<holdfast-record revision=\"1\">a, and b</holdfast-record>`, `<holdfast-record revision=\"12\">a, c</holdfast-record>`
+	for _, tt := range []struct {
+		name, sent, arrived string
+		want                bool
+	}{
+		{"nothing", `["a"]`, `["a"]`, true},
+		{"an insertion", `["a","b"]`, `["a","x","b"]`, true},
+		{"two insertions", `["a","b"]`, `["x","a","y","b"]`, false},
+		{"a deletion", `["a","b"]`, `["a"]`, false},
+		{"another text", `["a","b"]`, `["a","c"]`, false},
+		{"another block", `["a ` + old + ` b"]`, `["a ` + fresh + ` b"]`, true},
+		{"another block and another text behind it", `["a ` + old + ` b"]`, `["a ` + fresh + ` c"]`, false},
+		{"another text behind a block", `["a ` + old + ` b c"]`, `["a ` + old + ` d c"]`, false},
+		{"no block in the place of one", `["a ` + old + ` b"]`, `["a b"]`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := oneInsertion([]byte(tt.sent), []byte(tt.arrived)); got != tt.want {
+				t.Errorf("one change: %v", got)
+			}
+		})
+	}
+}
