@@ -36,6 +36,10 @@ var nameIn = regexp.MustCompile(`[/\\~][\w.-]+|\b\w+[._]\w+\b|\b[a-z]+[A-Z]\w*\b
 var choiceIn = regexp.MustCompile(`(?i)\b(use|not|no|don't|doesn't|never|always|must|mustn't|instead|prefer|rather|only|without|keep|avoid|decided?|choose|because|should|forget|take|` +
 	`nicht|kein|keine|keinen|statt|stattdessen|immer|nie|nur|lieber|behalte|bitte|nimm|nehmen|vergiss|darf|dürfen|muss|müssen|weil|mag)\b`)
 
+// opposing finds words by which people turn from what was chosen.
+var opposing = regexp.MustCompile(`(?i)\b(not|no|don't|doesn't|never|instead|rather|without|forget|changed|anymore|longer|drop|scrap|revert|back|` +
+	`nicht|kein|keine|keinen|statt|stattdessen|nie|lieber|vergiss|anders|doch|zurück|mehr)\b`)
+
 // rankOf ranks one sentence.
 func rankOf(sentence string, quoted bool) rank {
 	switch {

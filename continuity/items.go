@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -35,15 +37,20 @@ type item struct {
 	section section
 	text    string
 	reason  string // "" for none, or when reasons were left out
+	later   string // what the user said since that may put it out of force
 	weight  int    // of the authority that it stands on
 	age     int    // the turn that said it; what is of unknown age counts as new
 }
 
 func (i item) line() string {
-	if i.reason == "" {
-		return "- " + inline(i.text) + "\n"
+	line := "- " + inline(i.text)
+	if i.reason != "" {
+		line += " (reason: " + inline(i.reason) + ")"
 	}
-	return "- " + inline(i.text) + " (reason: " + inline(i.reason) + ")\n"
+	if i.later != "" {
+		line += " (said later: " + inline(i.later) + ")"
+	}
+	return line + "\n"
 }
 
 // weight tells authorities apart when something has to go: what is not the
@@ -157,6 +164,75 @@ func (d *draft) writeItems(b *strings.Builder) {
 	}
 }
 
+// contradict puts beside each decision the newest words of the user that may put it out
+// of force, and takes them out of the others: where what reads prose has missed them, no
+// decision stands without them.
+func (d *draft) contradict(c holdfast.Capsule) {
+	beside := map[string]bool{}
+	var inForce []holdfast.Decision // as in d.items, where they come first
+	for _, x := range c.Decisions {
+		if x.Status == holdfast.FactActive {
+			inForce = append(inForce, x)
+		}
+	}
+	for n, x := range inForce {
+		if x.Evidence.Turn == 0 || weight(x.Evidence.By) < ownWord {
+			continue // nobody knows what is later, or who chose
+		}
+		since := saidBehind(c.UserWords, x.Evidence)
+		for _, w := range d.said {
+			for _, s := range sentencesOf(w.Text) {
+				if w.Turn > since && s.rank == firm && opposing.MatchString(s.text) && concerns(s.text, x, inForce) {
+					d.items[n].later = strings.TrimSpace(s.text)
+				}
+			}
+		}
+		beside[Normal(d.items[n].later)] = true
+	}
+	d.said = withoutSentences(d.said, beside)
+}
+
+// saidBehind is the turn of the words in which something was said. Messages that repeat
+// others are not among the words, so that their turns may lag behind those of facts.
+func saidBehind(words []holdfast.UserWord, e holdfast.Evidence) int {
+	for _, w := range slices.Backward(words) {
+		if e.Quote != "" && strings.Contains(Normal(w.Text), Normal(e.Quote)) {
+			return w.Turn
+		}
+	}
+	return e.Turn
+}
+
+// concerns reports whether a sentence speaks of a decision: of its subject, or of what
+// it chose where no other's subject is named.
+func concerns(sentence string, x holdfast.Decision, all []holdfast.Decision) bool {
+	return mentions(sentence, x.Subject) || mentions(sentence, x.Statement) &&
+		!slices.ContainsFunc(all, func(other holdfast.Decision) bool { return mentions(sentence, other.Subject) })
+}
+
+// mentions reports whether a text has a phrase of some length as whole words.
+func mentions(text, phrase string) bool {
+	text, phrase = strings.ToLower(text), strings.ToLower(phrase)
+	if utf8.RuneCountInString(phrase) < 4 {
+		return false
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], phrase)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(phrase):])
+		if !isWord(before) && !isWord(after) {
+			return true
+		}
+		from = at + len(phrase)
+	}
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
 // unstated is what is left of the user's words when the sentences that a
 // preserved fact rests on are taken out: the fact stands for them.
 func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
@@ -187,11 +263,16 @@ func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
 	if c.Plan != nil {
 		add(keep.Plan, holdfast.FactActive, c.Plan.Evidence)
 	}
+	return withoutSentences(c.UserWords, stated)
+}
+
+// withoutSentences takes sentences out of what the user said, by their normal form.
+func withoutSentences(words []holdfast.UserWord, stated map[string]bool) []holdfast.UserWord {
 	if len(stated) == 0 {
-		return c.UserWords
+		return words
 	}
 	var left []holdfast.UserWord
-	for _, w := range c.UserWords {
+	for _, w := range words {
 		var b strings.Builder
 		for _, s := range sentencesOf(w.Text) {
 			switch {

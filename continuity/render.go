@@ -25,7 +25,8 @@ type Budget struct {
 // is nothing to carry: an empty capsule, or one whose plan is done and that
 // holds nothing else. Only what is in force is written; what is provisional never
 // is. A sentence of the user that a written fact rests on is not repeated among
-// the user's words. Facts get at most a quarter of the block.
+// the user's words, and later words that may put a decision out of force stand beside
+// it. Facts get at most a quarter of the block.
 //
 // When it does not fit, parts go in this order: the text around an approved
 // plan's steps, finished steps (they become a count), removed steps, the user's
@@ -39,6 +40,9 @@ func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(stri
 	d.large = estimate(d.offer()) > budget.Tokens/4
 	if keep.UserWords {
 		d.said = unstated(c, keep)
+		if keep.UserDecisions {
+			d.contradict(c)
+		}
 		d.budget, d.estimate = budget.Words, estimate
 		d.pickWords()
 	}

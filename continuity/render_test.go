@@ -235,3 +235,56 @@ func openSteps(c holdfast.Capsule) (texts []string) {
 	}
 	return texts
 }
+
+// Where what reads prose has missed that a choice was taken back, the words stand beside
+// the choice, and the choice does not stand without them.
+func TestLaterWordsStandBesideTheDecisionThatTheyMayEnd(t *testing.T) {
+	decision := func(by holdfast.Authority, turn int) holdfast.Decision {
+		return holdfast.Decision{ID: "d1", Subject: "mail queue", Statement: "Kafka", Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: by, Turn: turn, Quote: "Use Kafka for the mail queue."}}
+	}
+	for _, tt := range []struct {
+		name     string
+		decision holdfast.Decision
+		said     []holdfast.UserWord
+		want     string
+	}{
+		{"they speak of its subject", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "For the mail queue take Redis instead. Run the tests."}}, "- mail queue -> Kafka (said later: For the mail queue take Redis instead.)\n"},
+		{"they speak of what it chose", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "No more Kafka, please."}}, "- mail queue -> Kafka (said later: No more Kafka, please.)\n"},
+		{"the newest of them", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "No more Kafka."}, {Turn: 4, Text: "Not Kafka, I said."}}, "- mail queue -> Kafka (said later: Not Kafka, I said.)\n"},
+		{"what was said before", decision(holdfast.ByUser, 4), []holdfast.UserWord{{Turn: 3, Text: "No Kafka yet."}}, "- mail queue -> Kafka\n"},
+		{"a question", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "Why not another mail queue?"}}, "- mail queue -> Kafka\n"},
+		{"words that turn from nothing", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "Use Kafka 3.7 then."}}, "- mail queue -> Kafka\n"},
+		{"a part of another word", decision(holdfast.ByUser, 2), []holdfast.UserWord{{Turn: 3, Text: "Never write kafkaesque code."}}, "- mail queue -> Kafka\n"},
+		{"a decision of nobody knows when", decision(holdfast.ByUser, 0), []holdfast.UserWord{{Turn: 3, Text: "No more Kafka."}}, "- mail queue -> Kafka\n"},
+		{"behind its own words, whose turn lags", decision(holdfast.ByUser, 9), []holdfast.UserWord{{Turn: 2, Text: "Use Kafka for the mail queue."}, {Turn: 3, Text: "No more Kafka, please."}}, "- mail queue -> Kafka (said later: No more Kafka, please.)\n"},
+		{"what the agent noted", decision(holdfast.ByAgent, 2), []holdfast.UserWord{{Turn: 3, Text: "No more Kafka."}}, "- mail queue -> Kafka\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := continuity.Seal(holdfast.Capsule{Decisions: []holdfast.Decision{tt.decision}, UserWords: tt.said})
+			text := render(t, c, 2500)
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("the block has no %q:\n%s", tt.want, text)
+			}
+			for _, w := range tt.said {
+				for _, s := range continuity.Sentences(w.Text) {
+					if s.Text == tt.decision.Evidence.Quote {
+						continue // the decision stands for it
+					}
+					if n := strings.Count(text, strings.TrimSpace(s.Text)); n != 1 {
+						t.Errorf("%q stands %d times in\n%s", s.Text, n, text)
+					}
+				}
+			}
+		})
+	}
+	other := holdfast.Decision{ID: "d2", Subject: "audit log", Statement: "Kafka", Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByUser, Turn: 2}}
+	both := continuity.Seal(holdfast.Capsule{Decisions: []holdfast.Decision{decision(holdfast.ByUser, 2), other}, UserWords: []holdfast.UserWord{{Turn: 3, Text: "No more Kafka in the audit log."}}})
+	if text := render(t, both, 2500); !strings.Contains(text, "- mail queue -> Kafka\n- audit log -> Kafka (said later: No more Kafka in the audit log.)\n") {
+		t.Errorf("words about one decision stand beside another:\n%s", text)
+	}
+	c := continuity.Seal(holdfast.Capsule{Decisions: []holdfast.Decision{decision(holdfast.ByUser, 2)}, UserWords: []holdfast.UserWord{{Turn: 3, Text: "No more Kafka, please."}}})
+	b, _ := continuity.Render(c, continuity.Preserve{UserDecisions: true, UserWords: false}, continuity.Budget{Tokens: 2500, Words: 1000}, continuity.EstimateTokens)
+	if strings.Contains(b.Text, "No more Kafka") {
+		t.Errorf("words that are not to be kept:\n%s", b.Text)
+	}
+}
