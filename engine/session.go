@@ -51,13 +51,13 @@ type branch struct {
 	pending              *boundary
 	// summed is the capsule when the newest compaction request came, with what was read
 	// since: what answers bring meanwhile stands in no history that is summed up.
-	summed *holdfast.Capsule
-	done                 map[string]bool   // calls folded with their result, this epoch
-	asked                []continuity.Call // of the newest answer, while in memory
-	foldedThrough        int               // anchors of this epoch that were folded before we read the branch
-	stored               cursor            // what the store has
-	recording            *recording.Branch // nil until something was recorded by this process
-	edited               int               // the newest revision that a person made; 0: none
+	summed        *holdfast.Capsule
+	done          map[string]bool   // calls folded with their result, this epoch
+	asked         []continuity.Call // of the newest answer, while in memory
+	foldedThrough int               // anchors of this epoch that were folded before we read the branch
+	stored        cursor            // what the store has
+	recording     *recording.Branch // nil until something was recorded by this process
+	edited        int               // the newest revision that a person made; 0: none
 	// Of extraction, while in memory: the messages of the newest history behind those
 	// that the epoch before left unread, the turn that this ended with, the job
 	// that is under way, what gathers for the next one, the epoch to
