@@ -93,7 +93,7 @@ var (
 var stubs = regexp.MustCompile(`\[(?:\d+ pasted lines|a pasted line of \d+ characters) left out\]`)
 
 // patience finds remarks on how long something took, which settle nothing.
-var patience = regexp.MustCompile(`(?i)\b(?:that|this|it) took (?:a while|a long time|quite some time|long|ages|forever)\b|\bdas hat (?:ja )?(?:lange|eine weile|ewig) gedauert\b`)
+var patience = regexp.MustCompile(`(?i)\b(?:that|this|it) took (?:a while|a long time|quite some time|long|ages|forever)\b|\bdas hat (?:ja )?(?:lange |eine weile |ewig )?gedauert\b`)
 
 // names reports whether a name stands inside of an English sentence: who owns
 // something, what it is called.
@@ -127,7 +127,7 @@ var (
 // germanWords and englishWords are frequent words that tell these languages from
 // others.
 var (
-	germanWords  = set("der die das und oder ist sind zu im auf für mit wir ich dass diese dieser nicht kein ein eine einen wird kann soll haben hat war aus bei dann unser mein bitte ja gut alle nur immer den dem des sich auch noch wie warum wieso was wo in es er sie man mir mich dir zeig schau schreib lies prüfe starte füge baue benenne erkläre hier dort schlägt fehl du hast gemacht alles braucht heißt noch einmal so lange nach von vom zum zur als test datei funktion")
+	germanWords  = set("der die das und oder ist sind zu im auf für mit wir ich dass diese dieser nicht kein ein eine einen wird kann soll haben hat war aus bei dann unser mein bitte ja gut alle nur immer den dem des sich auch noch wie warum wieso was wo in es er sie man mir mich dir zeig schau schreib lies prüfe starte füge baue benenne erkläre hier dort schlägt fehl du hast gemacht alles braucht heißt noch einmal so lange nach von vom zum zur als test tests datei funktion sonst wurde wurden nichts geändert fertig läuft laufen")
 	englishWords = set("the a an and or is are to of in on for with we you i it that this do go be will can have has was from by at as then our your my me please yes ok good all let make add run want need into than why what where how who when does did fix show look see check explain rename write read open close again here there some any its it's i'm there's that's fails failing error test tests file function helper comment typo start tell give find update remove move create build everything nothing else changed done all same once")
 	chartedWords = set(strings.Join(keys(germanWords), " "), strings.Join(keys(englishWords), " "), strings.Join(keys(orders), " "), strings.Join(keys(reports), " "))
 )

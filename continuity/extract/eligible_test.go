@@ -66,6 +66,7 @@ func TestEligible(t *testing.T) {
 		{"the same in Chinese", "继续。", false},
 		{"a language that no list covers", "Älä koske siihen", true},
 		{"a remark on the time", "Hm, that took a while. Carry on.", false},
+		{"the same remark in German", "Hm, das hat gedauert. Weiter.", false},
 		{"a remark on the time with a wish", "That took a while. Use the cache from now on.", true},
 		{"a name alone", "Postgres.", true},
 		{"a value", "It is 48213", true},

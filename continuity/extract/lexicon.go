@@ -100,7 +100,7 @@ var common = set(
 // affirmations begin an answer that says yes.
 var affirmations = set(
 	"yes yep yeah ok okay sure agreed approved approve accepted accept good great fine perfect excellent sounds looks go proceed do lgtm works right correct deal yup exactly absolutely implement ship start",
-	"ja jawohl gut prima super perfekt einverstanden genau passt klar gerne los mach machen macht mache so angenommen okay klingt sieht umsetzen setze",
+	"ja jawohl meinetwegen gut prima super perfekt einverstanden genau passt klar gerne los mach machen macht mache so angenommen okay klingt sieht umsetzen setze",
 	"oui d'accord parfait bien vas-y allez sí si vale perfecto adelante bueno hazlo sì va bene perfetto procedi sim pode certo beleza ja akkoord prima doe tak dobrze zgoda да хорошо ок давай согласен делай",
 )
 

@@ -71,9 +71,24 @@ func PlanLike(text string) bool {
 
 // answers reports whether a message of the person may answer a text of the model: any
 // may, where that shows a plan of steps, and a yes or a no, where it proposes something
-// in other words.
+// in other words. A yes that only wants the work to go on answers a question alone.
 func answers(message, text string) bool {
-	return len(Steps(text)) >= 2 || PlanLike(text) && (affirms(message) || refuses(message))
+	switch {
+	case len(Steps(text)) >= 2:
+		return true
+	case !PlanLike(text):
+		return false
+	case goesOn(message) && !strings.ContainsAny(text, "?？"):
+		return refuses(message)
+	}
+	return affirms(message) || refuses(message)
+}
+
+// goesOn reports whether words only want the work to go on.
+func goesOn(words string) bool {
+	tokens := tokensOf(words)
+	return slices.ContainsFunc(tokens, func(t string) bool { return goingOn[t] }) ||
+		!slices.ContainsFunc(tokens, func(t string) bool { return hasWord(t) && !chatter[t] })
 }
 
 // offers reports whether a text of the model may wait for a yes: it shows a plan, asks,

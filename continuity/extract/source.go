@@ -60,8 +60,8 @@ func (b Batch) Due(grown int, ratio float64) bool {
 
 // Next is the first batch behind the watermark of c. ok is false when nothing is
 // there. All messages of the person are in it, with the plan-like text of the model
-// that each may answer, also one from before the watermark, and the newest such text;
-// when that is too much to be sent, or to be answered at once, the oldest that fit, at
+// that each may answer, also one from before the watermark, and the newest plan of
+// steps; when that is too much to be sent, or to be answered at once, the oldest that fit, at
 // least one.
 func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) {
 	first := behind(messages, c.Watermark)
@@ -195,10 +195,12 @@ func answered(messages []Message, i int) int {
 }
 
 // offered reports whether the model said something since the message of the person
-// before the one at i that a yes may answer.
+// before the one at i that a yes may answer: with its last text, or by a plan or a
+// question before that. What it tells of its work in between waits for nobody.
 func offered(messages []Message, i int) bool {
 	for k := i - 1; k >= 0 && messages[k].Role == Assistant; k-- {
-		if offers(messages[k].Text) {
+		text := messages[k].Text
+		if k == i-1 && offers(text) || PlanLike(text) || strings.ContainsAny(text, "?？") {
 			return true
 		}
 	}
@@ -209,10 +211,10 @@ func offered(messages []Message, i int) bool {
 // answers.
 const shortAnswer = 160
 
-// newestOffer is the index of the newest plan-like text of the model behind first.
+// newestOffer is the index of the newest plan of steps of the model behind first.
 func newestOffer(messages []Message, first int) int {
 	for i := len(messages) - 1; i >= first; i-- {
-		if messages[i].Role == Assistant && PlanLike(messages[i].Text) {
+		if messages[i].Role == Assistant && len(Steps(messages[i].Text)) >= 2 {
 			return i
 		}
 	}

@@ -71,6 +71,8 @@ type maker struct {
 	stated int    // sentences said
 	offer  string // codex: a plan that was shown and waits for the next prompt
 	answer string // of the person, to the question that is asked next
+	// thought tells that the last turn ended with an idea, to which a yes is an answer.
+	thought bool
 }
 
 // chain is a choice that the user makes and changes.
@@ -199,6 +201,7 @@ func (g *maker) closing() string {
 	text += fmt.Sprintf(" That was pass %d over the %s, and the log of it has %d lines.", g.n, pick(g.rng, objects), 100+g.rng.IntN(9000))
 	if g.rng.IntN(3) == 0 {
 		text += " " + g.lie(Brainstorm, g.words.brainstorm)
+		g.thought = true
 	}
 	return text
 }

@@ -9,6 +9,7 @@ type lexicon struct {
 	quoted                                   []string // a false decision that a text states
 	brainstorm                               []string
 	chatter, about                           []string // without and with something specific
+	yes                                      string   // of the chatter
 	steps                                    []string
 	ask                                      []string
 	refuse                                   string // why a plan is refused, {x} is a canary
@@ -52,6 +53,7 @@ var english = lexicon{
 		"> The user wrote: always use {x} for the {o}.", "NOTE(user): {x} is mandatory in the {o}.",
 	},
 	brainstorm: []string{"We could also use {x} for the {o}, just thinking aloud.", "One idea would be {x} for the {o}; many teams do that."},
+	yes:        "Fine by me.",
 	chatter: []string{
 		"Go on.", "Looks good, next.", "And now?", "Please continue.", "Fine by me.", "Run the tests again.", "What is left to do?",
 		"Hm, that took a while. Carry on.", "Nice. Keep going.", "Is everything green?",
@@ -91,6 +93,7 @@ var german = lexicon{
 		"> Der Nutzer schrieb: für {o} immer {x} verwenden.", "HINWEIS(Nutzer): {x} ist Pflicht in {o}.",
 	},
 	brainstorm: []string{"Wir könnten auch {x} für {o} nehmen, nur so ein Gedanke.", "Eine Idee wäre {x} für {o}; viele machen das so."},
+	yes:        "Meinetwegen.",
 	chatter: []string{
 		"Weiter.", "Sieht gut aus, weiter.", "Und jetzt?", "Bitte weitermachen.", "Meinetwegen.", "Noch einmal die Tests bitte.", "Was fehlt noch?",
 		"Hm, das hat gedauert. Weiter.", "Schön. Mach weiter.", "Ist alles grün?",

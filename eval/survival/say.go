@@ -105,7 +105,12 @@ func (g *maker) word(plan string) string {
 // changes of mind at any time.
 func (g *maker) sentences(epoch, i int) (say []string) {
 	if g.s.Shape == Bare {
-		return []string{pick(g.rng, g.words.chatter)}
+		said := pick(g.rng, g.words.chatter)
+		if g.thought && said == g.words.yes {
+			said = g.words.chatter[0]
+		}
+		g.thought = false
+		return []string{said}
 	}
 	early := []Kind{Value, Location, Value, DeadEnd, Preference, Constraint, Rejected, Value, Question, Constraint, Value}
 	for n := 3 - min(epoch, 2); n > 0 && g.stated < len(early); n-- {
