@@ -194,9 +194,10 @@ func (q *Loop) collect(ctx context.Context, l *conversations.Loaded) {
 		r.failed = true // the person ended it, and knows
 		return
 	}
+	halved := j.found.Discarded.TooMuch() && j.batch.Holding > 1
 	if why != "" {
 		if paid(j.usage) && failures(l.Entries)+1 >= maxTries {
-			next.Watermark = j.batch.Watermark
+			next.Watermark, halved = j.batch.Watermark, false
 			why += fmt.Sprintf(". That was the case %d times, and it is passed over", maxTries)
 		} else {
 			why += ". The next query goes on there"
@@ -217,11 +218,11 @@ func (q *Loop) collect(ctx context.Context, l *conversations.Loaded) {
 	}
 	if len(events) > 0 {
 		if err := q.service.Append(context.WithoutCancel(ctx), l, events...); err != nil {
-			next.Watermark, why = was.Watermark, "what it found cannot be written: "+err.Error()
+			next.Watermark, halved, why = was.Watermark, false, "what it found cannot be written: "+err.Error()
 		}
 	}
 	r.mark = next.Watermark
-	if why != "" && !(j.found.Discarded.TooMuch() && j.batch.Holding > 1) {
+	if why != "" && !halved {
 		q.unread(why)
 	}
 }

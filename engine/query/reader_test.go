@@ -514,6 +514,28 @@ func TestABatchThatIsTooMuchForOneAnswerIsReadInHalves(t *testing.T) {
 	})
 }
 
+// The third try is for a quarter, which may be too much as well.
+func TestWhatIsTooMuchInEachPartIsPassedOverAndTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := w.read()
+		o.most, w.cfg.Extraction.Ratio = 1, 0.0001
+		for n := range 8 {
+			w.model.replies = []reply{says("Yes.")}
+			w.asks(fmt.Sprintf("Use rule %d.", n))
+		}
+		w.cfg.Extraction.Ratio = 1
+		for range 3 {
+			w.model.replies = []reply{says("Yes.")}
+			w.asks("go on")
+		}
+		want := []string{"the extractor has not read all that was said: its answer counts for nothing (cut_off). That was the case 3 times, and it is passed over"}
+		if diff := cmp.Diff(want, w.notices()); diff != "" {
+			t.Errorf("notices (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAPlanThatNobodyAnsweredIsReadBeforeACompactionOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
