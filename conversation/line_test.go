@@ -201,6 +201,12 @@ func TestStamp(t *testing.T) {
 			holdfast.Entry{ID: "new", At: at, Event: holdfast.Revocation{Overlays: []holdfast.EventID{"b"}}},
 			`{"kind":"revocation","compactions":["b"],"id":"new","at":"2026-03-01T12:00:00Z"}`,
 		},
+		{
+			"the id that the watermark of a capsule names, and nothing else of the capsule",
+			`{"kind":"continuity","capsule":{"schema_version":1,"watermark":"a","later":{ "x":1}},"id":"new","at":"2026-03-01T12:00:00Z"}`,
+			holdfast.Entry{ID: "new", At: at, Event: holdfast.Continuity{Capsule: holdfast.Capsule{SchemaVersion: 1, Watermark: "b"}}},
+			`{"kind":"continuity","capsule":{"schema_version":1,"watermark":"b","later":{ "x":1}},"id":"new","at":"2026-03-01T12:00:00Z"}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -294,14 +294,15 @@ func (l *lineForm) usage() (holdfast.Event, error) {
 }
 
 // Stamp is the line of an entry of a known kind with its id, its time, and the
-// ids that a revocation names: they are put in where the line has none, and
-// replaced where it has others. All else of the line stays as it is, what this
+// ids that a revocation, or the watermark of a capsule, names: they are put in where
+// the line has none, and replaced where it has others. All else of the line stays as it is, what this
 // version does not know included.
 func Stamp(line []byte, e holdfast.Entry) []byte {
 	var has struct {
 		ID          *holdfast.EventID  `json:"id"`
 		At          *time.Time         `json:"at"`
 		Compactions []holdfast.EventID `json:"compactions"`
+		Capsule     jsontext.Value     `json:"capsule"`
 	}
 	// The line was read before.
 	_ = json.Unmarshal(line, &has)
@@ -316,8 +317,20 @@ func Stamp(line []byte, e holdfast.Entry) []byte {
 	if has.At == nil || !has.At.Equal(e.At) {
 		put("at", e.At.UTC())
 	}
-	if r, ok := e.Event.(holdfast.Revocation); ok && !slices.Equal(r.Overlays, has.Compactions) {
-		put("compactions", r.Overlays)
+	switch event := e.Event.(type) {
+	case holdfast.Revocation:
+		if !slices.Equal(event.Overlays, has.Compactions) {
+			put("compactions", event.Overlays)
+		}
+	case holdfast.Continuity:
+		var old struct {
+			Watermark string `json:"watermark"`
+		}
+		_ = json.Unmarshal(has.Capsule, &old)
+		if old.Watermark != event.Capsule.Watermark {
+			mark, _ := json.Marshal(event.Capsule.Watermark)
+			set["capsule"] = replaced(has.Capsule, map[string][]byte{"watermark": mark})
+		}
 	}
 	if len(set) == 0 {
 		return line

@@ -224,35 +224,45 @@ func TestTheNextQueryReadsWhatOneLeft(t *testing.T) {
 }
 
 func TestWhatIsExportedAndImportedIsNotReadAgain(t *testing.T) {
-	small, base := newSmall(t, statingScript)
-	fine := func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} }
-	q, other := newAsking(t, holdfast.Chat, fine), newAsking(t, holdfast.Chat, fine)
-	q.readBy(base)
-	other.readBy(base)
-	other.ids = 1000
-	file := filepath.Join(q.dir, "policy.md")
-	if err := os.WriteFile(file, []byte("We must never use tabs."), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	q.ok("q", choice, "-a", file)
-	exported := filepath.Join(q.dir, "exported.jsonl")
-	if err := os.WriteFile(exported, []byte(q.ok("c", "export", "last")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	other.ok("c", "import", exported)
-	other.ok("q", "-c", "Go on.")
-	if shown := other.ok("c", "show", "last"); !strings.Contains(shown, "1 constraint") {
-		t.Errorf("the conversation:\n%s", shown)
-	}
-	requests := small.Requests()
-	if len(requests) != 1 {
-		t.Fatalf("%d calls were made", len(requests))
-	}
-	if body := requests[0].Body; bytes.Contains(body, []byte("use tabs")) || !bytes.Contains(body, []byte(choice)) {
-		t.Errorf("the extractor was sent:\n%s", body)
-	}
-	if sent := q.bodies()[0]; !strings.Contains(sent, "We must never use tabs.") {
-		t.Errorf("the model was sent:\n%s", sent)
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"as it is", nil},
+		{"as a copy, with other ids", []string{"--copy"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			small, base := newSmall(t, statingScript)
+			fine := func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} }
+			q, other := newAsking(t, holdfast.Chat, fine), newAsking(t, holdfast.Chat, fine)
+			q.readBy(base)
+			other.readBy(base)
+			other.ids = 1000
+			file := filepath.Join(q.dir, "policy.md")
+			if err := os.WriteFile(file, []byte("We must never use tabs."), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			q.ok("q", choice, "-a", file)
+			exported := filepath.Join(q.dir, "exported.jsonl")
+			if err := os.WriteFile(exported, []byte(q.ok("c", "export", "last")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			other.ok(append([]string{"c", "import", exported}, tt.args...)...)
+			other.ok("q", "-c", "Go on.")
+			if shown := other.ok("c", "show", "last"); !strings.Contains(shown, "1 constraint") {
+				t.Errorf("the conversation:\n%s", shown)
+			}
+			requests := small.Requests()
+			if len(requests) != 1 {
+				t.Fatalf("%d calls were made", len(requests))
+			}
+			if body := requests[0].Body; bytes.Contains(body, []byte("use tabs")) || !bytes.Contains(body, []byte(choice)) {
+				t.Errorf("the extractor was sent:\n%s", body)
+			}
+			if sent := q.bodies()[0]; !strings.Contains(sent, "We must never use tabs.") {
+				t.Errorf("the model was sent:\n%s", sent)
+			}
+		})
 	}
 }
 

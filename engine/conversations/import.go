@@ -236,8 +236,13 @@ func (im *importer) rename(e *holdfast.Entry) {
 	}
 	id := holdfast.EventID(im.s.newID())
 	switch event := e.Event.(type) {
-	case holdfast.Overlay:
+	case holdfast.Overlay, holdfast.UserMessage, holdfast.AssistantMessage:
 		im.renamed[e.ID] = id
+	case holdfast.Continuity:
+		if to, ok := im.renamed[holdfast.EventID(event.Capsule.Watermark)]; ok {
+			event.Capsule.Watermark = string(to)
+			e.Event = event
+		}
 	case holdfast.Revocation:
 		ids := make([]holdfast.EventID, len(event.Overlays))
 		for i, old := range event.Overlays {
