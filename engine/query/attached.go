@@ -3,6 +3,7 @@ package query
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
@@ -10,24 +11,31 @@ import (
 
 // Attached is the content of a text file as it goes along with a message: a text of
 // its own, under the name of the file. It is sent to the model of the conversation,
-// and not to the extractor: nobody typed it.
+// and neither to the extractor nor into the user's words: nobody typed it.
 func Attached(name, content string) holdfast.Text {
-	return holdfast.Text("File " + name + ":\n" + content)
+	return holdfast.Text("File " + strings.ReplaceAll(name, "\n", " ") + ":\n" + content)
 }
 
 var attached = regexp.MustCompile(`^File [^\n]+:\n`)
 
-// heard are the messages of a stream that may be read.
-func heard(entries []holdfast.Entry) []extract.Message {
+// withoutFiles is a message without the files that went along with it.
+func withoutFiles(m holdfast.UserMessage) holdfast.UserMessage {
 	isFile := func(p holdfast.Part) bool {
 		text, ok := p.(holdfast.Text)
 		return ok && attached.MatchString(string(text))
 	}
+	if slices.ContainsFunc(m.Parts, isFile) {
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isFile)
+	}
+	return m
+}
+
+// heard are the messages of a stream that may be read.
+func heard(entries []holdfast.Entry) []extract.Message {
 	entries = slices.Clone(entries)
 	for i, e := range entries {
-		if m, ok := e.Event.(holdfast.UserMessage); ok && slices.ContainsFunc(m.Parts, isFile) {
-			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isFile)
-			entries[i].Event = m
+		if m, ok := e.Event.(holdfast.UserMessage); ok {
+			entries[i].Event = withoutFiles(m)
 		}
 	}
 	return extract.Messages(entries, 0)

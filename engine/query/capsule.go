@@ -128,8 +128,8 @@ func (f *folding) begin(c *holdfast.Capsule) {
 	}
 }
 
-// typed is what a person typed: the text of a message.
-func typed(m holdfast.UserMessage) string { return text(m.Parts) }
+// typed is what a person typed: the text of a message, without attached files.
+func typed(m holdfast.UserMessage) string { return text(withoutFiles(m).Parts) }
 
 func text(parts []holdfast.Part) string {
 	out := ""

@@ -39,13 +39,15 @@
 //   - A call that takes longer is ended with the turn. The next one begins with what
 //     this one left, which is all behind the watermark in the stream: a process that
 //     died needs no more.
-//   - Files that were attached are not read. What was piped in is, as a paste is.
+//   - Files that were attached are not read, and are no words of the user. What was piped
+//     in is, as a paste is.
 //   - A plan of the model that nobody has answered is read with the answer, or before
 //     a compaction, and makes no call of its own else.
 //   - A call that fails, whatever way, costs a notice, and nothing of the turn. What it
-//     was to read is tried again by the next process, once in each. Each call
-//     that took tokens in vain halves the batch, which may have been too much for one
-//     answer; where that is known the next call follows at once. After three the batch is passed over: the stream tells how many there were.
+//     was to read is tried again by the next process, once in each. Each call that took
+//     tokens in vain halves the batch, which may have been too much for one answer;
+//     where that is known the next call follows at once, without a notice. After three
+//     the batch is passed over: the stream tells how many there were.
 //   - Two processes never read the same: who asks holds the lease of the conversation
 //     (conversations.Service.Lease) from before it loads the stream to behind the turn.
 //     That is the caller's to do; claims as the proxy has them are not needed beside it.
