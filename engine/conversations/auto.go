@@ -56,9 +56,10 @@ type Fired struct {
 // the end.
 const notice = "compaction three times in a row left the conversation above its threshold. A rule with a summary, a smaller %s or a model with a larger window would help"
 
-// Boundary looks once whether to compact, and appends at most one overlay. An
-// error is of the store: the conversation was written to by another, or cannot be
-// written. Nothing of what stands in the stream is at risk.
+// Boundary looks once whether to compact, and appends at most one overlay; none
+// where ctx has ended, also while Ready was waited for. An error is of the store: the
+// conversation was written to by another, or cannot be written. Nothing of what
+// stands in the stream is at risk.
 func (s *Service) Boundary(ctx context.Context, l *Loaded, t *Trigger) (Fired, error) {
 	return s.look(ctx, l, t, false)
 }
@@ -87,6 +88,9 @@ func (s *Service) look(ctx context.Context, l *Loaded, t *Trigger, inside bool) 
 		t.Ready(ctx, l)
 		est = t.Estimator(l.Entries)
 		f.Decision = decide() // of the stream as it is now
+	}
+	if ctx.Err() != nil {
+		f.Fire = nil
 	}
 	if f.Fire == nil {
 		return f, nil

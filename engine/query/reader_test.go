@@ -273,6 +273,47 @@ func TestThePersonEndsAWaitAtOnce(t *testing.T) {
 	})
 }
 
+// A compaction that is due is left to the next turn: the person wants no more now.
+func TestNothingIsCompactedBehindAWaitThatWasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := w.read()
+		w.tools = bigTools{}
+		w.cfg.Trigger = trigger(compaction.ByTurn)
+		w.cfg.Extraction.Barrier = time.Minute
+		for _, text := range []string{"Continue", "Use tabs."} {
+			for i := range 3 {
+				r := wants(read(fmt.Sprint(i)))
+				r.Usage = holdfast.Usage{Model: "m", Input: 1}
+				w.model.replies = append(w.model.replies, r)
+			}
+			w.model.replies = append(w.model.replies, says("Yes."))
+			if text == "Continue" {
+				w.asks(text)
+			}
+		}
+		o.before = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			cancel()
+		}()
+		if answer, err := w.ask(ctx, "Use tabs."); err != nil || answer.Text != "Yes." {
+			t.Errorf("%+v, %v", answer, err)
+		}
+		if n := w.notices(); len(n) > 0 {
+			t.Errorf("notices %q", n)
+		}
+		o.before = nil
+		w.model.replies = append(w.model.replies, says("Yes."))
+		w.asks("Continue")
+		if n := w.notices(); len(n) != 1 || !strings.HasPrefix(n[0], "compacted ") {
+			t.Errorf("notices of the next turn %q", n)
+		}
+		w.wantConstraints("Use tabs.")
+	})
+}
+
 func TestAResultComesBetweenTwoCallsOfTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
