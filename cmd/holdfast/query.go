@@ -280,7 +280,7 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 		}
 		show("")
 	}
-	screen := a.newScreen(args.raw)
+	screen := a.newScreen(args.raw, show)
 	box, closeBox, err := a.toolbox(ctx, s, l, cfg.all, args, screen)
 	if err != nil {
 		return err

@@ -13,15 +13,16 @@ import (
 // the turn is over. What is beside the answer goes to standard error.
 type screen struct {
 	app    *app
-	out    io.Writer // nil where the answer is not streamed
-	styled *markdown // nil: as it came
-	text   string    // of the line that comes, not shown yet
-	last   string    // the newest whole answer
-	begun  bool      // something of the present answer came
+	show   func(string) // a line of progress; "" clears it
+	out    io.Writer    // nil where the answer is not streamed
+	styled *markdown    // nil: as it came
+	text   string       // of the line that comes, not shown yet
+	last   string       // the newest whole answer
+	begun  bool         // something of the present answer came
 }
 
-func (a *app) newScreen(raw bool) *screen {
-	s := &screen{app: a}
+func (a *app) newScreen(raw bool, show func(string)) *screen {
+	s := &screen{app: a, show: show}
 	if a.json || !a.terminal {
 		return s
 	}
@@ -95,6 +96,7 @@ func (s *screen) Notice(text string) { s.note("holdfast: " + clean(text)) }
 // note writes a line beside the answer.
 func (s *screen) note(text string) {
 	if !s.app.json {
+		s.show("")
 		_, _ = fmt.Fprintln(s.app.err, text)
 	}
 }
