@@ -61,7 +61,7 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 		if before.Revision == 0 && b.row.Parent != "" && len(b.revs) > 0 {
 			before = b.revs[0].capsule // forked from the middle of this epoch
 		}
-		turn = newestTurn(before)
+		turn = continuity.NewestTurn(before)
 		if ep == b.current() {
 			turn, out = max(turn, b.turn), slices.Clone(b.left)
 		}
@@ -100,36 +100,6 @@ func (b *branch) leave() {
 	mark := cmp.Or(b.passed, b.row.Watermark)
 	read := slices.IndexFunc(own, func(m extract.Message) bool { return m.ID == mark })
 	b.heard, b.left = nil, own[read+1:] // all, where it is none of them
-}
-
-// newestTurn is the newest turn that a capsule knows of.
-func newestTurn(c holdfast.Capsule) (turn int) {
-	note := func(e holdfast.Evidence) { turn = max(turn, e.Turn, e.Last) }
-	for _, x := range c.Decisions {
-		note(x.Evidence)
-	}
-	for _, x := range c.Constraints {
-		note(x.Evidence)
-	}
-	for _, x := range c.RejectedAlternatives {
-		note(x.Evidence)
-	}
-	for _, x := range c.OpenQuestions {
-		note(x.Evidence)
-	}
-	for _, x := range c.Facts {
-		note(x.Evidence)
-	}
-	if c.Plan != nil {
-		note(c.Plan.Evidence)
-	}
-	if c.Proposal != nil {
-		note(c.Proposal.Evidence)
-	}
-	for _, w := range c.UserWords {
-		turn = max(turn, w.Turn)
-	}
-	return turn
 }
 
 // listen reads what is new of a history, off the request path. s.mu is held.

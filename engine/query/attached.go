@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/continuity/extract"
 )
 
 // Attached is the content of a text file as it goes along with a message: a text of
@@ -28,15 +27,4 @@ func withoutFiles(m holdfast.UserMessage) holdfast.UserMessage {
 		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isFile)
 	}
 	return m
-}
-
-// heard are the messages of a stream that may be read.
-func heard(entries []holdfast.Entry) []extract.Message {
-	entries = slices.Clone(entries)
-	for i, e := range entries {
-		if m, ok := e.Event.(holdfast.UserMessage); ok {
-			entries[i].Event = withoutFiles(m)
-		}
-	}
-	return extract.Messages(entries, 0)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/query"
 )
 
@@ -166,4 +167,30 @@ func TestToKeepACapsuleInItsStreamChangesNothing(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// TestWhatIsSaidInAForkOfARecordingIsNewerThanWhatTheProxyRead: a recording that began
+// in the middle of a session has fewer messages than its capsules have counted.
+func TestWhatIsSaidInAForkOfARecordingIsNewerThanWhatTheProxyRead(t *testing.T) {
+	w := newWorld(t, says("Yes."))
+	o := w.read()
+	e := holdfast.Evidence{By: holdfast.ByUser, Turn: 9, Quote: "Use Kafka for the queue."}
+	proxied := continuity.Merge(holdfast.Capsule{Branch: "b"}, continuity.Delta{
+		Decisions: []holdfast.Decision{{Subject: "queue", Statement: "Use Kafka for the queue.", Status: holdfast.FactActive, Evidence: e}},
+		Watermark: "elsewhere",
+	})
+	if err := w.s.Append(t.Context(), &w.l, holdfast.TurnStart{}, asked("Go on."), holdfast.Continuity{Capsule: proxied}, holdfast.AssistantMessage{Text: "Yes."}); err != nil {
+		t.Fatal(err)
+	}
+	o.answer = &extract.Answer{Text: `{"schema_version":1,"base_revision":REVISION,"decisions":[{"subject":"queue","statement":"Use Redis for the queue.","quote":"Use Redis for the queue."}]}`}
+	w.asks("Use Redis for the queue.")
+	got := map[string]int{} // the turns of what is in force
+	for _, d := range w.capsule().Decisions {
+		if d.Status == holdfast.FactActive {
+			got[d.Statement] = d.Evidence.Turn
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"Use Redis for the queue.": 10}, got); diff != "" {
+		t.Errorf("in force (-want +got):\n%s", diff)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,6 +111,39 @@ func (q *Loop) read(ctx context.Context, l *conversations.Loaded, before bool) (
 		}
 		c.Watermark, r.mark = batch.Watermark, batch.Watermark
 	}
+}
+
+// heard are the messages of a stream that may be read. A recording may have begun in
+// the middle of a session: its turns are counted on from those that the capsules of
+// the proxy know of, so that what is said now is the newest.
+func heard(entries []holdfast.Entry) []extract.Message {
+	entries = slices.Clone(entries)
+	for i, e := range entries {
+		if m, ok := e.Event.(holdfast.UserMessage); ok {
+			entries[i].Event = withoutFiles(m)
+		}
+	}
+	messages := extract.Messages(entries, 0)
+	turns := map[string]int{} // of the messages
+	for _, m := range messages {
+		turns[m.ID] = m.Turn
+	}
+	turn, before := 0, 0
+	for _, e := range entries {
+		if n, ok := turns[string(e.ID)]; ok {
+			turn = n
+		}
+		if event, ok := e.Event.(holdfast.Continuity); ok {
+			_, own := turns[event.Capsule.Watermark]
+			if event.Capsule.Watermark != "" && !own {
+				before = max(continuity.NewestTurn(event.Capsule)-turn, 0)
+			}
+		}
+	}
+	for i := range messages {
+		messages[i].Turn += before
+	}
+	return messages
 }
 
 // unseen counts what the person typed of a batch, and tells whether any of it is not in
