@@ -21,9 +21,9 @@ type Extractor struct {
 	// MaxInputTokens bounds what a call is sent of a session, 1,000 to 200,000,
 	// MaxOutputTokens its answer, 200 to 32,000.
 	MaxInputTokens, MaxOutputTokens int
-	// InputRatio is what calls are sent by what their session has grown by, in tokens,
-	// while no compaction needs them: above 0, at most 1, where each turn is read at
-	// once.
+	// InputRatio is what a call is sent at most, as a part of what its session has grown
+	// by since the last one, in tokens, while no compaction needs it: above 0, at most 1,
+	// where each turn is read at once.
 	InputRatio float64
 	// Workers call at once, 1 to 64, and MaxPendingJobs wait, 1 to 10,000.
 	Workers, MaxPendingJobs int
@@ -68,7 +68,7 @@ func extractorKeys() []key {
 		{name: extractorKey + ".timeout", kind: duration(`"8s" or "500ms"`), about: "How long a call may take, 100ms to 5m."},
 		{name: extractorKey + ".max_input_tokens", kind: whole(12000, 1000, 200_000), about: "What a call is sent of a session at most."},
 		{name: extractorKey + ".max_output_tokens", kind: whole(2000, 200, 32_000), about: "What a call answers at most."},
-		{name: extractorKey + ".input_ratio", kind: number("0.07", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "What calls are sent by what their session has grown by, in tokens; until then what is said gathers. A compaction does not wait for that. 1: each turn is read at once."},
+		{name: extractorKey + ".input_ratio", kind: number("0.07", jsonschema.Schema{ExclusiveMinimum: new(0.0), Maximum: new(1.0)}), about: "What a call is sent at most, as a part of what its session has grown by since the last one, in tokens. Until then what is said gathers; a compaction does not wait for that. 1: each turn is read at once."},
 		{name: extractorKey + ".workers", kind: whole(4, 1, 64), about: "How many calls are made at once."},
 		{name: extractorKey + ".max_pending_jobs", kind: whole(64, 1, 10_000), about: "How many wait; more are skipped."},
 		{name: extractorKey + ".barrier_timeout", kind: duration(`"2s" or "0s"`), about: "How long a compaction, and the end of a query, wait at most for what is not read yet, 0s to 1m."},

@@ -40,7 +40,8 @@ func (a *app) extractionCommand() *cobra.Command {
 			"these is left out. Generated sessions are measured in any case, unless --seeds is 0.\n\n" +
 			"With --route a model of the configuration reads all sessions, and the facts that it brings are compared with the\n" +
 			"labels. This sends the sessions to its provider, after redaction, and costs money: how many calls it takes is said\n" +
-			"first. They count against the budgets, and holdfast usage shows them. The exit status is 0 only if every goal is met; what a model finds has none.",
+			"first. They count against the budgets, and holdfast usage shows them. The exit status is 0 only if every goal is\n" +
+			"met; what a model finds has none.",
 		Example: "  holdfast eval extraction\n" +
 			"  holdfast eval extraction transcripts/*.jsonl --json\n" +
 			"  holdfast eval extraction transcripts/*.jsonl --seeds 0 --route anthropic:claude-haiku-4-5",
