@@ -90,6 +90,7 @@ type printer struct {
 	turns   int // written so far
 	events  int // of the turn
 	numbers map[holdfast.EventID]int
+	capsule string // digest of the newest one that was printed
 }
 
 // raw prints the stream as it is read.
@@ -319,7 +320,12 @@ func (p *printer) eventText(entry holdfast.Entry) (head, body string) {
 		}
 		return "compaction " + strings.Join(numbers, ", ") + " revoked", ""
 	case holdfast.Continuity:
-		return fmt.Sprintf("capsule revision %d", e.Capsule.Revision), conversations.Render(e.Capsule)
+		head = fmt.Sprintf("capsule revision %d", e.Capsule.Revision)
+		if e.Capsule.Digest != "" && e.Capsule.Digest == p.capsule {
+			return head + ", the same: more was read", ""
+		}
+		p.capsule = e.Capsule.Digest
+		return head, conversations.Render(e.Capsule)
 	case holdfast.Usage:
 		return fmt.Sprintf("usage %s: %d input, %d from cache, %d to cache, %d output", e.Purpose, e.Input, e.CacheRead, e.CacheWrite, e.Output), ""
 	case holdfast.Unknown:

@@ -223,6 +223,18 @@ func TestTheNextQueryReadsWhatOneLeft(t *testing.T) {
 	}
 }
 
+func TestACapsuleInWhichNothingWasFoundIsPrintedOnce(t *testing.T) {
+	_, base := newSmall(t, statingScript)
+	q := newAsking(t, holdfast.Chat, func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} })
+	q.readBy(base)
+	q.ok("q", "Tabs look nicer.")
+	shown := q.ok("c", "print", "last")
+	if strings.Count(shown, holdfast.BlockOpen) != 1 || !strings.Contains(shown, "\ncapsule revision 1\n  "+holdfast.BlockOpen) ||
+		!strings.Contains(shown, "\ncapsule revision 1, the same: more was read\n") {
+		t.Errorf("printed:\n%s", shown)
+	}
+}
+
 func TestWhatIsExportedAndImportedIsNotReadAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name string
