@@ -73,6 +73,9 @@ func PlanLike(text string) bool {
 // may, where that shows a plan of steps, and a yes or a no, where it proposes something
 // in other words. A yes that only wants the work to go on answers a question alone.
 func answers(message, text string) bool {
+	if len(message) > maxUserBytes {
+		message = strings.ToValidUTF8(message[:maxUserBytes], "") // it begins with a yes or a no
+	}
 	switch {
 	case len(Steps(text)) >= 2:
 		return true
@@ -104,8 +107,12 @@ func offers(text string) bool {
 }
 
 // nods reports whether a text says yes and nothing else. It holds something only where
-// something waited for that.
+// something waited for that. What is too long to be sent whole, such as a pasted log, is
+// more than that, and is not looked through.
 func nods(text string) bool {
+	if len(text) > maxUserBytes {
+		return false
+	}
 	tokens := tokensOf(text)
 	return affirms(text) && !slices.ContainsFunc(tokens, func(t string) bool { return hasWord(t) && !affirmations[t] && !chatter[t] && !nodding[t] })
 }

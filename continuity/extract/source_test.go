@@ -316,3 +316,19 @@ func TestSourceLaws(t *testing.T) {
 		}
 	})
 }
+
+// A pasted log is looked at as far as it is sent, and cut, not word by word: all of
+// what is unread is looked at again before each call of the model.
+func TestAPastedLogIsNotLookedThroughWordByWord(t *testing.T) {
+	text := "Use tabs.\n" + strings.Repeat("2026-11-30 10:00:00 the server returned 200 for a request of the handler\n", 20_000)
+	messages := []extract.Message{{ID: "1", Turn: 1, Role: extract.User, Text: text}}
+	s := extract.Source{Tokens: 12_000, Estimate: continuity.EstimateTokens, Redact: func(text string) string { return text }}
+	cut := testing.AllocsPerRun(1, func() { continuity.Shorten(text, 12<<10) })
+	if n := testing.AllocsPerRun(1, func() { s.Next(holdfast.Capsule{}, messages) }); n > 3*cut {
+		t.Errorf("a batch takes %.0f allocations, and to cut the text %.0f", n, cut)
+	}
+	b, ok := s.Next(holdfast.Capsule{}, messages)
+	if !ok || !b.Eligible || b.Tokens > 5000 {
+		t.Errorf("eligible: %v, %d tokens", b.Eligible, b.Tokens)
+	}
+}
