@@ -78,7 +78,7 @@ type Attempt struct {
 	trace    string
 	id       holdfast.AttemptID // of its record
 	base     int                // anchors of the epoch when the request was read
-	tip      holdfast.Digest    // the newest anchor of the history
+	tip, led holdfast.Digest    // those of the history, at its end
 	replay   bool
 	offers   map[string]bool // carriers that the request lets the model call
 	bound    store.Boundary
@@ -204,8 +204,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		a.ep.state = &state
 	}
 	e.content.learn(s.key, h)
-	if n := len(h.anchors); n > 0 {
-		a.tip = h.anchors[n-1].digest
+	if s.key.searched() || e.scribe != nil {
+		h.follow()
+		a.tip, a.led = h.tip, h.led
 	}
 	p := e.passage(a, l, codec, in, h)
 	if !l.replay {

@@ -88,7 +88,7 @@ func (c *content) answered(a *Attempt, ans holdfast.Answer) {
 		return
 	}
 	c.mu.Lock()
-	found, prev := false, a.tip
+	found, prev, led := false, a.tip, a.led
 	for _, ev := range ans.Events {
 		var m mark
 		switch ev := ev.(type) {
@@ -104,8 +104,8 @@ func (c *content) answered(a *Attempt, ans holdfast.Answer) {
 		default:
 			continue
 		}
-		at := place(m, prev)
-		prev = at.digest
+		at := place(m, prev, led)
+		prev, led = at.digest, lead(led, at)
 		if m.acted && c.others(s.key, at.digest) {
 			break // it goes the way of another session: it is that one until they part
 		}

@@ -331,3 +331,22 @@ func TestElementsAreRememberedPerPrincipal(t *testing.T) {
 		}
 	}
 }
+
+// A model says the same before it acts in many sessions. What the person asked for
+// before that tells them apart.
+func TestTheSameTextAndCallBehindOtherWordsAreNotOneSession(t *testing.T) {
+	w := newWorld(t)
+	says := long("I will begin by listing the files of the directory")
+	run := call("Bash#1", "Bash", `{"command":"ls"}`)
+	plan := call("update_plan#left", "update_plan", steps("pending:left"))
+	h := w.turn(bare, []entry{user("build it")}, says, run)
+	h = w.turn(bare, append(h, result("Bash#", "a")), plan)
+	w.turn(bare, append(h, result("update_plan#", ok)), answer("Done."))
+	h = w.turn(bare, []entry{user("tear it down")}, says, run)
+	h = w.turn(bare, append(h, result("Bash#", "a")), answer("Done."))
+	a := w.begin(bare, append(h, user(qwenPrompt))...)
+	defer done(a)
+	if strings.Contains(a.Block, "build it") || !strings.Contains(a.Block, "tear it down") {
+		t.Errorf("the second session gets\n%s\n%s", a.Block, w.log)
+	}
+}

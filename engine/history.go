@@ -210,9 +210,13 @@ type anchor struct {
 	call   string
 }
 
-// place chains a mark that does not stand on its own to the anchor before it. So
-// the place of a call says all that led to it.
-func place(m mark, prev holdfast.Digest) anchor {
+// place chains a mark that does not stand on its own to the anchor before it, and a
+// call without an id to all that led to it: the anchor before it may be a text of the
+// model that says nothing of that.
+func place(m mark, prev, led holdfast.Digest) anchor {
+	if m.acted {
+		prev = led
+	}
 	a := anchor{digest: m.digest, strong: m.strong || m.acted && !prev.IsZero(), call: m.call}
 	if !m.strong {
 		a.digest = holdfast.DigestOf("after", string(prev[:]), string(m.digest[:]))
@@ -221,6 +225,14 @@ func place(m mark, prev holdfast.Digest) anchor {
 		a.call = "text " + a.digest.String()
 	}
 	return a
+}
+
+// lead adds anchors to what leads to a place.
+func lead(led holdfast.Digest, anchors ...anchor) holdfast.Digest {
+	for _, a := range anchors {
+		led = holdfast.DigestOf("led", string(led[:]), string(a.digest[:]))
+	}
+	return led
 }
 
 // behind begins the chain of an epoch: what is said behind two summaries alike
@@ -232,8 +244,12 @@ func behind(summary holdfast.Digest) holdfast.Digest {
 // history is what a request carries, read for linking and harvest.
 type history struct {
 	anchors []anchor
-	calls   map[string]continuity.Call      // carrier calls by id
-	results map[string]*holdfast.ToolResult // their results
+	// tip is what a next anchor is chained to, led all of the epoch that leads to the
+	// anchor at ledTo.
+	tip, led holdfast.Digest
+	ledTo    int
+	calls    map[string]continuity.Call      // carrier calls by id
+	results  map[string]*holdfast.ToolResult // their results
 	// summary is the summary that opens this epoch; zero in epoch 0. summaryAt is
 	// the index of its element, summaryAnchor that of the first anchor from there,
 	// summaryText the digest of the text as the model wrote it, where the agent
@@ -255,6 +271,18 @@ type history struct {
 	opening []opening
 	keys    []uint64 // raw hash of each element
 	starts  []int    // the first anchor of each element
+}
+
+// begin begins the chain of the epoch that a summary opens, behind all anchors.
+func (h *history) begin(summary holdfast.Digest) holdfast.Digest {
+	h.led, h.ledTo = behind(summary), len(h.anchors)
+	return h.led
+}
+
+// follow brings led to the end of the history. Where calls have ids nothing asks for
+// it on the way.
+func (h *history) follow() {
+	h.led, h.ledTo = lead(h.led, h.anchors[h.ledTo:]...), len(h.anchors)
 }
 
 // opening is a user text near the start of a history, where a client that no row
@@ -355,19 +383,19 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			announced = false
 			if !el.answer.IsZero() {
 				h.summary, h.summaryText = el.answer, el.answer
-				prev = behind(h.summary)
+				prev = h.begin(h.summary)
 			}
 		}
 		if !el.summary.IsZero() && (h.summaryAt < 0 || !el.back.First) {
 			h.summary, h.row, h.summaryAt, h.summaryAnchor = el.summary, el.back.Row, i, len(h.anchors)
 			announced = el.back.InAnswer
-			prev = behind(h.summary)
+			prev = h.begin(h.summary)
 		}
 		if el.confirms && i > 0 && !before.user.IsZero() {
 			// The element before is a summary, not the user's words.
 			h.anchors = h.anchors[:start]
 			h.texts = slices.DeleteFunc(h.texts, func(t placedText) bool { return t.anchor >= start })
-			prev = behind(before.user)
+			prev = h.begin(before.user)
 			h.summary, h.summaryText, h.row = before.user, before.user, agents.Confirmed
 			h.summaryAt, h.summaryAnchor = i-1, start
 		}
@@ -379,7 +407,10 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 		h.said = append(h.said, el.said...)
 		h.prompt += el.prompt
 		for _, mk := range el.marks {
-			a := place(mk, prev)
+			if mk.acted {
+				h.follow()
+			}
+			a := place(mk, prev, h.led)
 			prev = a.digest
 			h.anchors = append(h.anchors, a)
 			if mk.text != "" {
@@ -421,6 +452,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 		}
 		h.carried = blockAt[h.carriedAt]
 	}
+	h.tip = prev
 	m.trim(h.keys)
 	m.anchors = len(h.anchors)
 	return h, nil

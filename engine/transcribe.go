@@ -126,7 +126,7 @@ func (e *Engine) transcribeAnswer(a *Attempt, ans holdfast.Answer) {
 		p.Before = a.ep.anchors[a.base-1].digest
 	}
 	el := recording.Element{Events: ans.Events}
-	prev := p.Before
+	prev, led := a.tip, a.led
 	for _, ev := range ans.Events {
 		var m mark
 		switch ev := ev.(type) {
@@ -137,7 +137,8 @@ func (e *Engine) transcribeAnswer(a *Attempt, ans holdfast.Answer) {
 		default:
 			continue
 		}
-		prev = place(m, prev).digest
+		at := place(m, prev, led)
+		prev, led = at.digest, lead(led, at)
 		el.Anchors = append(el.Anchors, prev)
 	}
 	p.Elements = []recording.Element{el}
