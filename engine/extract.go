@@ -37,7 +37,7 @@ type reading struct {
 	mark   string
 	again  bool          // there is more to read
 	halved bool          // it was too much for one answer, and the next one is half of it
-	late   bool          // a request that needed it has gone on without it
+	late   bool          // what needed it has gone on without it: a request, or the epoch before
 	upTo   string        // late: the newest message that the request needed
 	epoch  int           // late: the epoch that needed it
 	done   chan struct{} // closed when it has ended
@@ -226,6 +226,9 @@ func (e *Engine) send(s *session, b *branch, set *Settings, who holdfast.Attempt
 	}
 	b.reading = r
 	b.gathered = gathered{size: b.gathered.size}
+	if n := len(b.left); n > 0 && b.heardBefore(cmp.Or(b.passed, b.row.Watermark), b.left[n-1].ID) {
+		r.late, r.epoch, r.upTo = true, b.current().row.N, b.left[n-1].ID
+	}
 	return r
 }
 
@@ -245,11 +248,15 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 	if outcome == continuity.Stale {
 		return outcome
 	}
-	for _, state := range []*holdfast.Capsule{b.current().state, b.summed} {
+	ep := b.current()
+	for _, state := range []*holdfast.Capsule{ep.state, b.summed} {
 		if state == nil {
 			continue
 		}
 		if with, o := continuity.Rebase(base, *state, d); o != continuity.Stale {
+			if state == ep.state && with.Digest != state.Digest {
+				b.owed = ep.row.N // its summary may have a block without that
+			}
 			*state = with
 		}
 	}
@@ -317,6 +324,13 @@ func (a *Attempt) serves() int {
 	return a.ep.row.N
 }
 
+// lacks notes that an attempt goes on without what a job brings. s.mu is held.
+func (a *Attempt) lacks(r *reading) {
+	if r.late, r.epoch = true, a.serves(); len(a.b.heard) > 0 {
+		r.upTo = a.b.heard[len(a.b.heard)-1].ID
+	}
+}
+
 // heardBefore reports whether the message x stands before y.
 func (b *branch) heardBefore(x, y string) bool {
 	at := func(id string) int {
@@ -340,8 +354,12 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 	waited, before := false, ""
 	for !s.dead {
 		r := e.read(s, b, a.set, a.forWhom(), true)
-		if r == nil || before == r.mark+b.row.Watermark || b.tries[r.mark] > 0 && !r.again {
-			break // nothing is to be read, or nobody waits for it again
+		if r == nil {
+			break // nothing is to be read
+		}
+		if before == r.mark+b.row.Watermark || b.tries[r.mark] > 0 && !r.again {
+			a.lacks(r) // nobody waits for it again
+			break
 		}
 		waited, before = true, r.mark+b.row.Watermark
 		s.mu.Unlock()
@@ -357,9 +375,7 @@ func (e *Engine) barrier(ctx context.Context, a *Attempt) bool {
 		}
 		s.mu.Lock()
 		if late {
-			if r.late, r.epoch = true, a.serves(); len(b.heard) > 0 {
-				r.upTo = b.heard[len(b.heard)-1].ID
-			}
+			a.lacks(r)
 			break
 		}
 		if b.reading == nil && b.tries[r.mark] > 0 {

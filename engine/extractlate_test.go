@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/engine"
+	"github.com/holdfast-dev/holdfast/engine/extraction"
 )
 
 // What is not read when an epoch ends is read in the next one, and what is said there
@@ -284,6 +285,69 @@ func TestALateResultTakesThePlaceOfTheSummarysBlock(t *testing.T) {
 				}
 				if got[1] != got[0] || got[2] != got[0] || first.Insert != nil && *first.Insert != got[0] {
 					t.Errorf("it changed: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// What a summary lacks since its reading failed, or had no place in the queue, is late
+// too, whenever it is read.
+func TestWhatIsReadWithASecondCallIsInTheBlockOfTheEpoch(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		failures int // of calls
+		full     int // requests, from the compaction on, that find no place in the queue
+	}{
+		{"the second call is on its way when the summary ends", 1, 0},
+		{"the third call is on its way when the epoch opens", 2, 0},
+		{"there was no place in the queue", 0, 1},
+		{"there was none when the epoch opened either", 0, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				w.cfg.Extractor.Config = extraction.Config{Workers: 1, Pending: 1, Timeout: 10 * time.Second}
+				w.restart()
+				h := w.planned(s1)
+				time.Sleep(time.Second)
+				calls := 0
+				o.set(func(context.Context) error {
+					time.Sleep(500 * time.Millisecond)
+					if calls++; calls <= tt.failures {
+						return holdfast.Errorf(holdfast.ErrBusy, "no")
+					}
+					return nil
+				})
+				release := make(chan struct{})
+				if tt.full > 0 {
+					o.set(func(context.Context) error { <-release; return nil })
+					for _, other := range []string{"x", "y"} {
+						w.turn(request{session: other}, []entry{user("Use " + other + ".")}, long("Done"))
+						synctest.Wait()
+					}
+				}
+				a := w.begin(s1, append(h, user(said), long("so"), user(codexMarker))...)
+				time.Sleep(time.Second)
+				block := a.Final(context.Background())
+				if strings.Contains(block, said) || !strings.Contains(block, "[in_progress] a\n") {
+					t.Fatalf("the summary has\n%s", block)
+				}
+				a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+				done(a, answer("s"))
+				h = []entry{user("build it"), user(said), user(codexSummary + "s\n\n" + block), user("next")}
+				for n := range 3 {
+					if n+1 == max(tt.full, 1) {
+						close(release)
+						time.Sleep(time.Second)
+					}
+					h = append(w.turn(s1, h, long(fmt.Sprint("Going ", n))), user("go on"))
+					time.Sleep(2 * time.Second)
+				}
+				b := w.begin(s1, h...)
+				defer done(b)
+				if b.Insert == nil || !strings.Contains(b.Insert.Text, said) || !strings.Contains(b.Insert.Text, "[in_progress] a\n") {
+					t.Errorf("inserted %+v\n%s", b.Insert, w.log)
 				}
 			})
 		})
