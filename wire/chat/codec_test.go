@@ -252,7 +252,7 @@ func TestInsertBlock(t *testing.T) {
 		want       string
 	}{
 		{
-			"an older block makes room", `{"messages":[{"role":"user","content":[{"type":"text","text":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"type":"text","text":"c"}]}]}`, 0,
+			"an older block makes room", `{"messages":[{"role":"user","content":[{"type":"text","text":"a <holdfast-record revision=\"1\">a\ndigest sha256:0123456789abcdef0123456789abcdef\n</holdfast-record> b"},{"type":"text","text":"c"}]}]}`, 0,
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"a\n\nN \"1\"\n b"},{"type":"text","text":"c"}]}]}`,
 		},
 		{

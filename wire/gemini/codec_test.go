@@ -307,7 +307,7 @@ func TestInsertBlock(t *testing.T) {
 			`{"contents":[{"parts":[ {"text":"a\u0041"} ,{"text":"N \"1\"\n"}],"role":"user"},{"role":"model","parts":[]}],"x":1}`,
 		},
 		{
-			"an older block makes room", `{"contents":[{"parts":[{"text":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"text":"c"}],"role":"user"}]}`, 0,
+			"an older block makes room", `{"contents":[{"parts":[{"text":"a <holdfast-record revision=\"1\">a\ndigest sha256:0123456789abcdef0123456789abcdef\n</holdfast-record> b"},{"text":"c"}],"role":"user"}]}`, 0,
 			`{"contents":[{"parts":[{"text":"a\n\nN \"1\"\n b"},{"text":"c"}],"role":"user"}]}`,
 		},
 		{

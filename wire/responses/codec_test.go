@@ -203,7 +203,7 @@ func TestInsertBlock(t *testing.T) {
 			`{"input":[ {"role":"user","content":"a"},` + own + ` , {"type":"reasoning"} ],"x":1}`,
 		},
 		{
-			"an older block makes room", `{"input":[{"role":"user","content":"a <holdfast-record revision=\"1\">a</holdfast-record> b"},{"type":"reasoning"}]}`, 0,
+			"an older block makes room", `{"input":[{"role":"user","content":"a <holdfast-record revision=\"1\">a\ndigest sha256:0123456789abcdef0123456789abcdef\n</holdfast-record> b"},{"type":"reasoning"}]}`, 0,
 			`{"input":[{"role":"user","content":"a\n\nN \"1\"\n b"},{"type":"reasoning"}]}`,
 		},
 		{"behind the last item", `{"input":[{"type":"compaction"}]}`, 0, `{"input":[{"type":"compaction"},` + own + `]}`},

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/wire/internal/jsonscan"
@@ -32,7 +33,11 @@ func Replace(b []byte, part holdfast.Span, block string) (out []byte, ok bool) {
 		c := jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)
 		c.Feed(lit.Of(b))
 		c.End()
-		edits = append(edits, c.Cuts(lit, 0)...)
+		for _, cut := range c.Cuts(lit, 0) {
+			if sealed.Match(cut.Span.Of(b)) {
+				edits = append(edits, cut)
+			}
+		}
 	}
 	if len(edits) == 0 {
 		return nil, false
@@ -40,6 +45,10 @@ func Replace(b []byte, part holdfast.Span, block string) (out []byte, ok bool) {
 	edits[0].New = jsonscan.AppendEscaped(nil, "\n\n"+block)
 	return jsonscan.Splice(make([]byte, 0, len(b)+len(edits[0].New)), b, edits...), true
 }
+
+// sealed is the end of a block, as any encoder writes it: a text that speaks of the
+// delimiters has none.
+var sealed = regexp.MustCompile(`digest sha256:[0-9a-f]{32}(\s|\\[nrt])*(<|\\u003[cC])(/|\\/)holdfast-record(>|\\u003[eE])$`)
 
 // mark is what of the opening delimiter no encoder escapes.
 const mark = "holdfast-record"
