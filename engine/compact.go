@@ -61,7 +61,8 @@ func (a *Attempt) compose() {
 // Final is what goes into the summary of a compaction, asked for when the rest of its
 // answer is there: what was still to be read is read beside that answer, and Final
 // waits for it, at most Extractor.Barrier and until ctx ends. Where another process has
-// carried the session further meanwhile, what that did is in it, too.
+// carried the session further meanwhile, what that did is in it, too. It is "" where
+// the session was erased meanwhile.
 func (a *Attempt) Final(ctx context.Context) string {
 	if !a.MayCarry || a.settled {
 		return a.Block
@@ -69,13 +70,17 @@ func (a *Attempt) Final(ctx context.Context) string {
 	a.s.mu.Lock()
 	defer func() { a.s.mu.Unlock() }()
 	for range maxBegins {
+		alive := a.e.barrier(ctx, a)
 		switch {
-		case a.e.barrier(ctx, a):
+		case a.s.erased:
+			a.Block = ""
+			return ""
+		case alive:
 			if a.b.current().row.N == a.bound.Epoch && a.b.summed != nil {
 				a.compose()
 			}
 			return a.Block
-		case a.s.erased || !a.relink(ctx):
+		case !a.relink(ctx):
 			return a.Block
 		}
 	}

@@ -353,3 +353,34 @@ func TestWhatIsReadWithASecondCallIsInTheBlockOfTheEpoch(t *testing.T) {
 		})
 	}
 }
+
+// Who erases a session while it is compacted does not find it again in the summary.
+func TestTheSummaryOfAnErasedSessionGetsNoBlock(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with an extractor: %v", reads), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, o := newReader(t)
+				o.set(func(context.Context) error { time.Sleep(3 * time.Second); return nil })
+				if !reads {
+					w.cfg.Extractor = nil
+					w.restart()
+				}
+				h := w.planned(s1)
+				time.Sleep(time.Second)
+				st, err := w.st.Session(context.Background(), holdfast.Local, "codex", "s1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := w.begin(s1, append(h, user(said), long("so"), user(codexMarker))...)
+				defer done(a)
+				if err := w.st.Remove(context.Background(), holdfast.Local, st.ID); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if block := a.Final(context.Background()); block != "" {
+					t.Errorf("it gets\n%s", block)
+				}
+			})
+		})
+	}
+}
