@@ -350,3 +350,36 @@ func TestTheSameTextAndCallBehindOtherWordsAreNotOneSession(t *testing.T) {
 		t.Errorf("the second session gets\n%s\n%s", a.Block, w.log)
 	}
 }
+
+// A session that goes the way of an older one, which has gone on behind its compaction,
+// has nothing of what came there.
+func TestACompactionThatGoesTheWayOfAnOlderSessionHasNothingNewer(t *testing.T) {
+	w := newWorld(t)
+	run := call("Bash#1", "Bash", `{"command":"make"}`)
+	plan := func(word string) entry { return call("update_plan#"+word, "update_plan", steps("pending:"+word)) }
+	begins := func() []entry {
+		h := w.turn(bare, []entry{user("run the checks")}, plan("both"))
+		h = w.turn(bare, append(h, result("update_plan#", ok)), run)
+		return w.turn(bare, append(h, result("Bash#", "fine")), answer("Done."))
+	}
+	compacted := func(h []entry, words string) (block string, next []entry) {
+		a := w.begin(bare, append(h, user(qwenPrompt))...)
+		summary := words + "\n\n" + a.Block
+		a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+		done(a, answer(summary))
+		return a.Block, []entry{user(summary), answer(gotIt), user("go on")}
+	}
+	_, first := compacted(begins(), "first")
+	first = w.turn(bare, first, plan("left"))
+	first = w.turn(bare, append(first, result("update_plan#", ok)), answer("Yes."))
+	block, second := compacted(begins(), "second")
+	if strings.Contains(block, "left") || !strings.Contains(block, "[pending] both") {
+		t.Errorf("the second session gets\n%s", block)
+	}
+	second = w.turn(bare, second, plan("right"))
+	w.turn(bare, append(second, result("update_plan#", ok)), answer("Yes."))
+	w.turn(bare, append(first, user("and on")), answer("Yes."))
+	if got := w.sessions(); len(got) != 1 || got[0] != "pending:left & pending:right" {
+		t.Errorf("sessions hold %q\n%s", got, w.log)
+	}
+}

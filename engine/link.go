@@ -139,6 +139,9 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 	switch {
 	case !found:
 		return linked{}, false
+	case v.Kind == holdfast.Compaction && s.key.byContent() && best.ep != best.b.current() && bm.n == bm.next && h.prompt == "":
+		// Another session may go the way that one of before went until its compaction:
+		// what came behind that is none of it.
 	case v.Kind == holdfast.Compaction:
 		// An agent leaves its last round out of the request and keeps it verbatim
 		// behind the summary, so a shorter history is no fork here.
@@ -158,7 +161,8 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 	case best.next == len(h.anchors):
 		best.replay, best.how = true, "replay"
 		return best, true
-	case !sure:
+	}
+	if !sure {
 		return linked{}, false
 	}
 	return linked{b: s.fork(e, set, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
