@@ -196,9 +196,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	a.size = in.Request.List.End - in.Request.List.Start
 	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
-	if was := before.was; a.b.row.ID == was.row.ID && a.b.heard == nil {
-		a.b.heard, a.b.left, a.b.turn = was.heard, was.left, was.turn
-	}
+	a.b.recall(before.was)
 	if l.how == "epoch" && e.pool != nil {
 		state := a.b.effective
 		a.ep.state = &state
@@ -285,7 +283,7 @@ func (a *Attempt) opened(ctx context.Context) bool {
 func (a *Attempt) pass() *Attempt {
 	a.s.attempts--
 	if a.again = !a.s.erased; a.again {
-		a.was = branch{row: a.b.row, heard: a.b.heard, left: a.b.left, turn: a.b.turn}
+		a.was = a.b.unstored()
 	}
 	a.s, a.b, a.ep, a.bound = nil, nil, nil, store.Boundary{}
 	return a

@@ -90,7 +90,7 @@ func (a *Attempt) Final(ctx context.Context) string {
 // relink takes an attempt whose session was overtaken to what the store has of it now,
 // and brings what its history tells. s.mu of its session is held before and after.
 func (a *Attempt) relink(ctx context.Context) bool {
-	e := a.e
+	e, was := a.e, a.b.unstored()
 	a.s.mu.Unlock()
 	s, err := e.enter(ctx, a.s.key)
 	if err != nil {
@@ -103,6 +103,7 @@ func (a *Attempt) relink(ctx context.Context) bool {
 		a.s.mu.Lock()
 		return false
 	}
+	l.b.recall(was)
 	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
 	s.attempts++
 	if !l.replay {

@@ -102,6 +102,18 @@ func (b *branch) leave() {
 	b.heard, b.left = nil, own[read+1:] // all, where it is none of them
 }
 
+// unstored is what was heard of a branch, which is in no store. s.mu is held.
+func (b *branch) unstored() branch {
+	return branch{row: b.row, heard: b.heard, left: b.left, turn: b.turn}
+}
+
+// recall takes what was heard of a branch when its session was overtaken. s.mu is held.
+func (b *branch) recall(was branch) {
+	if b.row.ID == was.row.ID && b.heard == nil {
+		b.heard, b.left, b.turn = was.heard, was.left, was.turn
+	}
+}
+
 // listen reads what is new of a history, off the request path. s.mu is held.
 func (e *Engine) listen(a *Attempt, h *history) {
 	if e.pool == nil || !a.set.Extract || a.replay {

@@ -384,3 +384,37 @@ func TestTheSummaryOfAnErasedSessionGetsNoBlock(t *testing.T) {
 		})
 	}
 }
+
+// While a compaction is under way, a person edits the capsule, and a turn of the agent
+// makes what is in memory void: the summary has the edit, and what was left unread of
+// the epoch before, which is in no store, is not lost.
+func TestACompactionOutlastsThatItsSessionIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		h := w.planned(s1)
+		o.set(func(context.Context) error { return holdfast.Errorf(holdfast.ErrBusy, "no") })
+		a := w.begin(s1, append(h, user("Use rule 1."), long("Done"), entry{Trigger: true})...)
+		a.Commit(context.Background(), holdfast.Digest{}, false)
+		done(a, entry{Item: "blob"})
+		time.Sleep(time.Second)
+		o.set(func(context.Context) error { time.Sleep(1500 * time.Millisecond); return nil })
+		h = w.turn(s1, []entry{user("build it"), {Item: "blob"}, user("go on")}, long("Going"))
+		a = w.begin(s1, append(h, user(codexMarker))...)
+		time.Sleep(100 * time.Millisecond)
+		w.edit(s1, keepTo("no cgo"))
+		w.turn(s1, append(h, call("c2", "update_plan", steps("completed:a", "in_progress:b")), result("c2", ok)), long("Yes"))
+		block := a.Final(context.Background())
+		a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+		done(a, answer("s"))
+		if !strings.Contains(block, "- no cgo\n") {
+			t.Errorf("the summary has\n%s", block)
+		}
+		w.turn(s1, []entry{user("build it"), user(codexSummary + "s\n\n" + block), user("next")}, long("Yes"))
+		time.Sleep(10 * time.Second)
+		had := constraints(w.newest(s1))
+		slices.Sort(had)
+		if !slices.Equal(had, []string{"Use rule 1.", "no cgo"}) {
+			t.Errorf("in the end there is %q\n%s", had, w.log)
+		}
+	})
+}
