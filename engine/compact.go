@@ -44,7 +44,6 @@ func (e *Engine) beginBoundary(a *Attempt) {
 // compose writes the block of a compaction. s.mu is held.
 func (a *Attempt) compose() {
 	c := *a.b.summed
-	a.b.owed = 0
 	a.Block, a.bound.Block, a.bound.Revision = "", "", 0
 	if !continuity.Empty(c) {
 		a.bound.Revision = c.Revision
@@ -161,6 +160,9 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 	}
 	if a.b.current().row.N == a.bound.Epoch {
 		a.b.pending = &boundary{row: a.bound, model: a.model}
+	}
+	if a.bound.Revision == a.b.effective.Revision {
+		a.b.owed = 0
 	}
 	e.content.summarised(a.s, summary, a.bound.Block)
 	wait := e.record(a.s, a.b, true, a.bound)

@@ -418,3 +418,29 @@ func TestACompactionOutlastsThatItsSessionIsReadAgain(t *testing.T) {
 		}
 	})
 }
+
+// A second call for the summary may fail, and the agent go on with the first one.
+func TestASummaryIsOwedWhatASecondCallForItDidNotBring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		h := w.planned(s1)
+		time.Sleep(time.Second)
+		o.set(func(context.Context) error { time.Sleep(3 * time.Second); return nil })
+		h = append(h, user(said), long("so"), user(codexMarker))
+		a := w.begin(s1, h...)
+		block := a.Final(context.Background())
+		a.Commit(context.Background(), holdfast.TextDigest("s"), true)
+		done(a, answer("s"))
+		time.Sleep(2 * time.Second)
+		again := w.begin(s1, h...)
+		if got := again.Final(context.Background()); !strings.Contains(got, said) {
+			t.Fatalf("the second call gets\n%s", got)
+		}
+		again.Done(holdfast.Answer{})
+		b := w.begin(s1, user("build it"), user(said), user(codexSummary+"s\n\n"+block), user("next"))
+		defer done(b)
+		if b.Insert == nil || !strings.Contains(b.Insert.Text, said) {
+			t.Errorf("inserted %+v\n%s", b.Insert, w.log)
+		}
+	})
+}
