@@ -383,3 +383,23 @@ func TestACompactionThatGoesTheWayOfAnOlderSessionHasNothingNewer(t *testing.T) 
 		t.Errorf("sessions hold %q\n%s", got, w.log)
 	}
 }
+
+// Of a text that two sessions have, the store names the one used last alone. What only
+// one of them has decides, also in a process that knows neither.
+func TestTextsOfTwoSessionsDoNotMixThemAcrossARestart(t *testing.T) {
+	w := newWorld(t)
+	says, more := long("I will begin by listing the files of the directory"), long("I will read them one by one")
+	h := w.turn(bare, []entry{user("tear it down")}, says)
+	h = w.turn(bare, append(h, user("so")), more)
+	h = w.turn(bare, append(h, user("go on")), call("Bash#1", "Bash", `{"command":"rm"}`))
+	h = w.turn(bare, append(h, result("Bash#", "gone")), answer("Well."))
+	first := w.turn(bare, []entry{user("build it")}, says, call("x1", "update_plan", steps("pending:left")))
+	first = w.turn(bare, append(first, result("x1", ok), user("so")), more)
+	w.turn(bare, append(first, user("go on")), answer("Done."))
+	w.restart()
+	a := w.begin(bare, append(h, user(qwenPrompt))...)
+	defer done(a)
+	if strings.Contains(a.Block, "build it") || !strings.Contains(a.Block, "tear it down") {
+		t.Errorf("the second session gets\n%s\n%s", a.Block, w.log)
+	}
+}

@@ -416,18 +416,56 @@ func (e *Engine) origin(ctx context.Context, p holdfast.Principal, self holdfast
 	if err != nil {
 		return nil, err
 	}
+	var named []holdfast.SessionID
 	count := map[holdfast.SessionID]int{}
-	var best holdfast.SessionID
 	for _, hit := range hits {
-		if count[hit.Session]++; count[hit.Session] > count[best] {
-			best = hit.Session
+		if count[hit.Session]++; count[hit.Session] == 1 {
+			named = append(named, hit.Session)
 		}
 	}
-	if best == "" {
+	slices.SortStableFunc(named, func(a, b holdfast.SessionID) int { return count[b] - count[a] })
+	if len(named) == 0 || named[0] == self {
 		return nil, nil
 	}
-	return load(best)
+	// Of an anchor that several sessions have, the one used last is named alone.
+	best, err := load(named[0])
+	if err != nil || len(named) == 1 {
+		return best, err
+	}
+	most := sharedBy(best, strong)
+	for _, id := range named[1:min(len(named), maxOrigins)] {
+		st, err := load(id)
+		if err != nil {
+			return nil, err
+		}
+		if n := sharedBy(st, strong); n > most {
+			best, most = st, n
+		}
+	}
+	return best, nil
 }
+
+// sharedBy counts the anchors that a session has; nil has none.
+func sharedBy(st *store.SessionState, anchors []holdfast.Digest) (n int) {
+	if st == nil {
+		return 0
+	}
+	has := map[holdfast.Digest]bool{}
+	for _, b := range st.Branches {
+		for _, a := range b.Anchors {
+			has[a.Digest] = true
+		}
+	}
+	for _, d := range anchors {
+		if has[d] {
+			n++
+		}
+	}
+	return n
+}
+
+// maxOrigins bounds the sessions that are read to see which of them a history is of.
+const maxOrigins = 8
 
 // found turns "not found" into nil.
 func found(st store.SessionState, err error) (*store.SessionState, error) {
