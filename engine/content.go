@@ -188,11 +188,14 @@ func (c *content) forget(k sessionKey) {
 	delete(c.known, k)
 }
 
-// match finds the session in memory that shares most with a history: relayed
-// summaries and blocks count before everything else. ambiguous is true when
-// more than one shares as much. inWords is for a history in words, where the
-// user's texts are most of what can be known again.
-func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best sessionKey, ambiguous, ok bool) {
+// strongScore is what a strong anchor counts in a match.
+const strongScore = 1 << 10
+
+// match finds the session in memory that shares most with a history, and how much: 0
+// for none. Relayed summaries and blocks count before everything else. ambiguous is
+// true when more than one shares as much. Of a history in words the user's texts are
+// most of what can be known again.
+func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, top int, ambiguous bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	score := map[sessionKey]int{}
@@ -203,10 +206,10 @@ func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best se
 	}
 	for _, a := range h.anchors {
 		if a.strong {
-			count(a.digest, 1<<10)
+			count(a.digest, strongScore)
 		}
 	}
-	if inWords {
+	if h.prompt != "" {
 		for _, d := range h.said {
 			count(d, 1)
 		}
@@ -224,13 +227,13 @@ func (c *content) match(p holdfast.Principal, h *history, inWords bool) (best se
 	}
 	for k, n := range score {
 		switch {
-		case !ok || n > score[best]:
-			best, ambiguous, ok = k, false, true
-		case n == score[best]:
+		case n > top:
+			best, top, ambiguous = k, n, false
+		case n == top:
 			ambiguous = true
 		}
 	}
-	return best, ambiguous, ok
+	return best, top, ambiguous
 }
 
 // read reads a history through the memo that a principal's sessions without an id
@@ -259,14 +262,20 @@ func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v h
 	if err != nil {
 		return nil, nil, err
 	}
-	key, ambiguous, ok := e.content.match(in.Principal, h, v.Kind == holdfast.Compaction)
+	key, score, ambiguous := e.content.match(in.Principal, h)
+	ok := score > 0
+	if score < strongScore {
+		stored, found, err := e.storedByContent(ctx, in.Principal, h)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found {
+			key, ambiguous, ok = stored, false, true
+		}
+	}
 	if ok && ambiguous {
 		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
 		ok = false
-	} else if !ok {
-		if key, ok, err = e.storedByContent(ctx, in.Principal, h); err != nil {
-			return nil, nil, err
-		}
 	}
 	if ok {
 		s, err := e.enterFor(ctx, key, v)

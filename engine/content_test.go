@@ -403,3 +403,27 @@ func TestTextsOfTwoSessionsDoNotMixThemAcrossARestart(t *testing.T) {
 		t.Errorf("the second session gets\n%s\n%s", a.Block, w.log)
 	}
 }
+
+// What the person said is a sign of a history in words alone: anyone says "go on".
+func TestACompactionIsNotTakenForASessionInWhichTheSameWasSaid(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		prompt func(h []entry) []entry
+	}{
+		{"a history as it is", func(h []entry) []entry { return append(h, user(qwenPrompt)) }},
+		{"a history in words", func(h []entry) []entry { return []entry{user(quoted(h))} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			h := w.planned(bare)
+			h = w.turn(bare, append(h, user("go on")), answer("Yes."))
+			w.restart()
+			w.turn(bare, []entry{user("tear it down"), answer("Yes."), user("go on")}, call("y1", "update_plan", steps("pending:right")))
+			a := w.begin(bare, tt.prompt(h)...)
+			defer done(a)
+			if strings.Contains(a.Block, "right") || strings.Contains(a.Block, "tear it down") || !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
+				t.Errorf("it gets\n%s\n%s", a.Block, w.log)
+			}
+		})
+	}
+}
