@@ -427,3 +427,29 @@ func TestACompactionIsNotTakenForASessionInWhichTheSameWasSaid(t *testing.T) {
 		})
 	}
 }
+
+// A summary may be summarised at once. It is that of the branch which it was made for,
+// whichever was used since.
+func TestASummaryThatIsCompactedAtOnceStaysWithItsBranch(t *testing.T) {
+	w := newWorld(t)
+	plan := func(word string) entry { return call("update_plan#"+word, "update_plan", steps("pending:"+word)) }
+	begin := []entry{user("build it"), plan("first"), result("update_plan#", ok)}
+	w.turn(bare, begin[:1], begin[1])
+	var ways [2][]entry
+	for i, word := range []string{"left", "right"} {
+		ways[i] = append(w.turn(bare, begin, plan(word)), result("update_plan#", ok))
+		ways[i] = w.turn(bare, ways[i], answer("Done."))
+	}
+	h := ways[0]
+	for n := range 2 {
+		a := w.begin(bare, append(h, user(qwenPrompt))...)
+		if strings.Contains(a.Block, "right") || !strings.Contains(a.Block, "[pending] left") {
+			t.Errorf("compaction %d gets\n%s\n%s", n, a.Block, w.log)
+		}
+		summary := fmt.Sprintf("summary %d\n\n%s", n, a.Block)
+		a.Commit(context.Background(), holdfast.TextDigest(summary), true)
+		done(a, answer(summary))
+		h = []entry{user(summary), answer(gotIt)}
+		ways[1] = w.turn(bare, append(ways[1], user("go on")), answer("Yes."))
+	}
+}

@@ -70,6 +70,9 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 	if !sure {
 		return linked{how: unsure}, nil
 	}
+	if i := slices.IndexFunc(of, func(b *branch) bool { return b.awaits(h) }); v.Kind == holdfast.Compaction && i >= 0 {
+		return linked{b: of[i], next: len(h.anchors), how: "compaction"}.start(), nil
+	}
 	if v.Kind == holdfast.Compaction && len(of) > 0 {
 		// A history in words may hold nothing that is known again: it is that of the
 		// branch which the agent used last.
