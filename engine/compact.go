@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -88,23 +89,33 @@ func (a *Attempt) Final(ctx context.Context) string {
 
 // relink takes an attempt whose session was overtaken to what the store has of it now,
 // and brings what its history tells. s.mu of its session is held before and after.
-func (a *Attempt) relink(ctx context.Context) bool {
-	e, was := a.e, a.b.unstored()
-	a.s.mu.Unlock()
-	s, err := e.enter(ctx, a.s.key)
-	if err != nil {
-		a.s.mu.Lock()
+func (a *Attempt) relink(ctx context.Context) (ok bool) {
+	e, old, was := a.e, a.s, a.b.unstored()
+	old.mu.Unlock()
+	var s *session
+	// A panic is a defect of ours: then the block is what was known before.
+	defer func() {
+		if x := recover(); x != nil {
+			e.log.Error("a session was not read again by a defect", "session", a.session, "panic", fmt.Sprintf("%T", x))
+			ok = false
+		}
+		if ok {
+			return
+		}
+		if s != nil {
+			s.mu.Unlock()
+		}
+		old.mu.Lock()
+	}()
+	var err error
+	if s, err = e.enter(ctx, old.key); err != nil {
 		return false
 	}
 	l, err := e.link(ctx, s, a.set, a.Verdict, a.history, true)
 	if err != nil || l.b.row.ID != a.branch {
-		s.mu.Unlock()
-		a.s.mu.Lock()
 		return false
 	}
 	l.b.recall(was)
-	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
-	s.attempts++
 	if !l.replay {
 		e.harvest(l, a.set, a.history, true)
 	}
@@ -114,6 +125,8 @@ func (a *Attempt) relink(ctx context.Context) bool {
 	state := l.b.effective
 	l.b.summed = &state
 	e.record(s, l.b, false, a.bound)
+	s.attempts++
+	a.s, a.b, a.ep, a.replay = s, l.b, l.ep, l.replay
 	return true
 }
 
