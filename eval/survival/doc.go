@@ -18,6 +18,8 @@
 //   - Gold comes from the generator alone. Behind a compaction in the middle of a
 //     turn the newest round counts as it was or as it is: it stands in the request
 //     word for word.
+//   - A block stays as it is through its epoch. Where an extractor reads, what came too
+//     late for it may put a later revision in its place.
 //   - What a person or a tool says that is false is planted with a literal that must
 //     not become a fact; what is true, with one that must be there.
 //   - The same seed makes the same session. What happens at once may differ from

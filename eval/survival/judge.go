@@ -3,7 +3,9 @@ package survival
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -97,7 +99,10 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 			j.tally.count(differs, same, "%s", where(fmt.Sprintf("copy %d is not what arrived before", s.copied)))
 			continue
 		}
-		if before != nil && before.epoch == s.epoch {
+		late := j.extractor != "" && before != nil && before.epoch == s.epoch && len(blocks) == 1 && newer(blocks[0], record)
+		if late {
+			record = blocks[0] // what came too late for the epoch takes the place of its block
+		} else if before != nil && before.epoch == s.epoch {
 			up, client := commonPrefix(arrived[key{l.name, before.seq, 0}].body, a.body), commonPrefix(before.body, s.body)
 			j.tally.count(prefix, up >= client, "%s", where("the common prefix with the request before is shorter than the client's"))
 		}
@@ -425,6 +430,21 @@ func (s *Session) forged(inside string) bool {
 		}
 	}
 	return strings.Contains(inside, "FORGED")
+}
+
+// newer reports whether a record is a later revision than another, or than none.
+func newer(record, than string) bool { return revisionOf(record) > revisionOf(than) }
+
+var revision = regexp.MustCompile(`revision="(\d+)"`)
+
+// revisionOf is that of a record; 0 for none.
+func revisionOf(record string) int {
+	m := revision.FindStringSubmatch(record)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // 0 for what is no number of ours
+	return n
 }
 
 // oneInsertion reports whether b is a with at most one run of bytes put in, or with

@@ -151,3 +151,15 @@ func TestOneChangeIsAnInsertionOrAnotherBlock(t *testing.T) {
 		})
 	}
 }
+
+func TestALaterRevisionIsNewer(t *testing.T) {
+	const one, two = `<holdfast-record revision="9">`, `<holdfast-record revision="10">`
+	for _, tt := range []struct {
+		record, than string
+		want         bool
+	}{{two, one, true}, {one, two, false}, {one, one, false}, {one, "", true}, {"", one, false}, {"a text", one, false}} {
+		if got := newer(tt.record, tt.than); got != tt.want {
+			t.Errorf("%q is newer than %q: %v", tt.record, tt.than, got)
+		}
+	}
+}
