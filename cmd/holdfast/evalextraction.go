@@ -62,6 +62,11 @@ func (a *app) extractionCommand() *cobra.Command {
 					return holdfast.Errorf(holdfast.ErrUsage, "--route makes calls that the provider is paid for, and nobody can be asked. Add --yes")
 				}
 			}
+			if e != nil {
+				if err := a.withDatabase(true, func(d database) error { return a.admitted(d, e) }); err != nil {
+					return err
+				}
+			}
 			sessions, unknown, err := a.labelledSessions(cmd.Context(), args, seeds)
 			if err != nil {
 				return err

@@ -72,6 +72,16 @@ func (e *extractor) ended(a holdfast.Attempt) {
 	}
 }
 
+// admitted asks whether there is money for a call at all, before the sessions are made.
+func (a *app) admitted(d database, e *extractor) error {
+	books, err := a.recordCalls(e.models, e.cfg, d, "", true)
+	if err != nil {
+		return err
+	}
+	defer books.end()
+	return e.models.admit(e.found.Upstream, e.found.Name)
+}
+
 // readIn has the model read all sessions, by calls that are admitted and recorded in a
 // database as those of the local principal.
 func (a *app) readIn(ctx context.Context, d database, e *extractor, sessions []extraction.Session) error {
