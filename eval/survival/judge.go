@@ -104,7 +104,8 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 			record = blocks[0] // what came too late for the epoch takes the place of its block
 		} else if before != nil && before.epoch == s.epoch {
 			up, client := commonPrefix(arrived[key{l.name, before.seq, 0}].body, a.body), commonPrefix(before.body, s.body)
-			j.tally.count(prefix, up >= client, "%s", where("the common prefix with the request before is shorter than the client's"))
+			shorter := min(0, len(a.body)-len(s.body)) // a block stands in the place of a longer one
+			j.tally.count(prefix, up >= client+shorter, "%s", where("the common prefix with the request before is shorter than the client's"))
 		}
 		if before == nil || before.epoch != s.epoch {
 			first, record = s, ""

@@ -228,7 +228,8 @@ func ablate(ctx context.Context, p Product, a Ablation, manners []eval.Manner) (
 	case NoBarrier:
 		err = interleavings(ctx, p, a, 3*len(manners), manners, allTroubles()[:1], j.tally)
 	case NoRevision:
-		err = interleavings(ctx, p, a, 3*len(manners), manners, allTroubles()[2:3], j.tally)
+		// Two processes meet by chance: it takes more of them to see it.
+		err = interleavings(ctx, p, a, 12*len(manners), manners, allTroubles()[2:3], j.tally)
 	default:
 		for seed := range uint64(2) {
 			var w *world
