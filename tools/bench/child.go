@@ -146,6 +146,8 @@ func (c *child) stop() {
 type target struct {
 	base string
 	cpu  func() (time.Duration, error)
+	// counted is what of that is in a volley already; 0 before the first one.
+	counted *time.Duration
 }
 
 // The names of the targets.
@@ -211,7 +213,7 @@ func (f *fleet) add(name string, c *child) {
 
 func targetOf(c *child) target {
 	pid := c.cmd.Process.Pid
-	return target{base: c.base, cpu: func() (time.Duration, error) { return cpuTime(pid) }}
+	return target{base: c.base, cpu: func() (time.Duration, error) { return cpuTime(pid) }, counted: new(time.Duration)}
 }
 
 // startHoldfast runs `holdfast serve` with a data directory of its own.

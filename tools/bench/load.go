@@ -142,12 +142,12 @@ func readAll(buf []byte, r io.Reader) ([]byte, error) {
 // volley lets each worker do its jobs, all workers at once, and waits until the
 // target is quiet.
 func volley(ctx context.Context, at target, crew []*worker, jobs func(worker int) iter.Seq[job]) (tally, error) {
-	var before time.Duration
-	var err error
-	if at.cpu != nil {
-		if before, err = at.cpu(); err != nil {
+	if at.cpu != nil && *at.counted == 0 {
+		now, err := at.cpu()
+		if err != nil {
 			return tally{}, err
 		}
+		*at.counted = now
 	}
 	tallies, errs := make([]tally, len(crew)), make([]error, len(crew))
 	var all sync.WaitGroup
@@ -174,19 +174,19 @@ func volley(ctx context.Context, at target, crew []*worker, jobs func(worker int
 		if err != nil {
 			return sum, err
 		}
-		sum.CPU = after - before
+		sum.CPU, *at.counted = after-*at.counted, after
 	}
 	return sum, nil
 }
 
 // A process is quiet when it has used less than quietCPU in each of quietTicks
-// ticks in a row, which is longer than records wait for others to share a commit: what
-// they cost counts. Nothing waits longer than quietLimit for that.
+// ticks in a row; nothing waits longer than quietLimit for that. What it does later, such
+// as records that wait for others to share a commit, counts in its next volley.
 const (
 	quietTick  = 5 * time.Millisecond
-	quietTicks = 56
+	quietTicks = 4
 	quietCPU   = 100 * time.Microsecond
-	quietLimit = 2 * time.Second
+	quietLimit = time.Second
 )
 
 // settle waits until a process is quiet and returns its CPU time.

@@ -150,9 +150,9 @@ func TestAProcessIsQuietWhenItUsesNoMore(t *testing.T) {
 		after time.Duration
 		took  time.Duration
 	}{
-		{"at rest", 0, 0, 280 * time.Millisecond},
-		{"busy for ten readings", 10, 10 * time.Millisecond, 330*time.Millisecond - 5*time.Millisecond},
-		{"never at rest", 1 << 30, 401 * time.Millisecond, 2 * time.Second},
+		{"at rest", 0, 0, 20 * time.Millisecond},
+		{"busy for ten readings", 10, 10 * time.Millisecond, 70*time.Millisecond - 5*time.Millisecond},
+		{"never at rest", 1 << 30, 201 * time.Millisecond, time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ var (
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	quick := flags.Bool("quick", false, "take less than a minute")
+	quick := flags.Bool("quick", false, "take a good minute")
 	long := flags.Bool("long", false, "take as long as good figures need")
 	asJSON := flags.Bool("json", false, "write JSON")
 	streams := flags.Int("streams", 0, "compare `N` streamed answers byte for byte (default 2,000; 100,000 with --long)")
