@@ -432,7 +432,8 @@ func (a *Attempt) stick(h *history) {
 }
 
 // beginEpoch writes the block that the epoch repeats, if its summary does not
-// carry one, or lacks what came too late for it, and waits for it to be durable: the next process must repeat it.
+// carry one, or lacks what came too late for it, and waits for it to be durable: the
+// next process must repeat it.
 func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
 	ep, b := a.ep, a.b
 	if !h.carried || b.owed == ep.row.N {

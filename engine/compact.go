@@ -54,7 +54,6 @@ func (a *Attempt) compose() {
 	}
 	if block, ok := a.e.render(a.set, c, a.bound.Row, a.size); ok {
 		a.Block, a.bound.Block = block.Text, block.Digest
-		a.e.metrics.tokens.Observe(float64(continuity.EstimateTokens(block.Text)))
 	}
 }
 
@@ -76,7 +75,7 @@ func (a *Attempt) Final(ctx context.Context) string {
 			a.Block = ""
 			return ""
 		case alive:
-			if a.b.current().row.N == a.bound.Epoch && a.b.summed != nil {
+			if a.b.current().row.N == a.bound.Epoch && a.b.summed.Digest != a.bound.Block {
 				a.compose()
 			}
 			return a.Block
@@ -189,6 +188,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 	}
 	switch {
 	case delivered:
+		e.metrics.tokens.Observe(float64(continuity.EstimateTokens(a.Block)))
 		e.metrics.delivery.WithLabelValues("summary").Inc()
 	case a.bound.Revision == 0:
 		e.metrics.delivery.WithLabelValues("skipped").Inc()

@@ -49,13 +49,13 @@
 //   - Extraction, where it is on, reads the histories that pass, in jobs that nothing
 //     waits for but the end of a compaction's answer, beside which they run, and the
 //     first request of an epoch, at most Extractor.Barrier. It stores how far it has
-//     read, and what it found as revisions of the capsule. The texts that it may read are held in memory with
-//     their session. A result that comes behind that wait goes into the epoch's
-//     block, once: from the next request on, in the place of the one that the summary
-//     has, if it has one. While
-//     nothing needs it, what is said gathers: a call is made when what it is sent is
-//     at most Extractor.Ratio of what the branch has grown by since the last one, by
-//     the bytes of its histories, or when a batch is full.
+//     read, and what it found as revisions of the capsule. The texts that it may read
+//     are held in memory with their session. A result that comes behind that wait goes
+//     into the epoch's block, once: from the next request on, in the place of the one
+//     that the summary has, if it has one. While nothing needs it, what is said
+//     gathers: a call is made when what it is sent is at most Extractor.Ratio of what
+//     the branch has grown by since the last one, by the bytes of its histories, or
+//     when a batch is full.
 //   - Where transcripts are on, what is new of each branch goes to package
 //     recording, which nothing waits for.
 //

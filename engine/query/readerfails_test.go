@@ -93,20 +93,26 @@ func TestWhatIsPaidForThreeTimesInVainIsPassedOver(t *testing.T) {
 	w.wantConstraints("Use LF.")
 }
 
+// gathers lets n rules gather, and then has three turns in which they are read.
+func (w *world) gathers(n int) {
+	w.t.Helper()
+	for i := range n {
+		w.model.replies = []reply{says("Yes.")}
+		w.asks(fmt.Sprintf("Use rule %d.", i))
+	}
+	w.cfg.Extraction.Ratio = 1
+	for range 3 {
+		w.model.replies = []reply{says("Yes.")}
+		w.asks("go on")
+	}
+}
+
 func TestABatchThatIsTooMuchForOneAnswerIsReadInHalves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := w.read()
 		o.most, w.cfg.Extraction.Ratio = 3, 0.0001
-		for n := range 8 {
-			w.model.replies = []reply{says("Yes.")}
-			w.asks(fmt.Sprintf("Use rule %d.", n))
-		}
-		w.cfg.Extraction.Ratio = 1
-		for range 3 { // 9 messages, of which 8 may be in the first batch that is halved
-			w.model.replies = []reply{says("Yes.")}
-			w.asks("go on")
-		}
+		w.gathers(8)
 		w.wantConstraints("Use rule 0.", "Use rule 1.")
 		for _, line := range w.screen.lines {
 			if strings.Contains(line, "extractor") {
@@ -122,15 +128,7 @@ func TestWhatIsTooMuchInEachPartIsPassedOverAndTold(t *testing.T) {
 		w := newWorld(t)
 		o := w.read()
 		o.most, w.cfg.Extraction.Ratio = 1, 0.0001
-		for n := range 8 {
-			w.model.replies = []reply{says("Yes.")}
-			w.asks(fmt.Sprintf("Use rule %d.", n))
-		}
-		w.cfg.Extraction.Ratio = 1
-		for range 3 {
-			w.model.replies = []reply{says("Yes.")}
-			w.asks("go on")
-		}
+		w.gathers(8)
 		want := []string{"the extractor has not read all that was said: its answer counts for nothing (cut_off). That was the case 3 times, and it is passed over"}
 		if diff := cmp.Diff(want, w.notices()); diff != "" {
 			t.Errorf("notices (-want +got):\n%s", diff)
