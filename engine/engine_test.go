@@ -91,6 +91,17 @@ func TestARewindIsAForkWithTheCapsuleAsItWasThere(t *testing.T) {
 	w.expect(s1, "completed:a completed:b", "in_progress:a pending:b")
 }
 
+func TestAForkInWhichTheModelSaysTheSameAgainStaysAFork(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.planned(s1)
+	look, see := long("I look at it first"), long("It is as I thought")
+	left := w.turn(s1, append(h1, user("go on")), look, see, call("c2", "update_plan", steps("completed:a", "pending:left")))
+	w.turn(s1, append(left, result("c2", ok)), long("all done"))
+	right := w.turn(s1, append(h1, user("no, do it otherwise")), look, see, call("c3", "update_plan", steps("completed:a", "pending:right")))
+	w.turn(s1, append(right, result("c3", ok)), long("done otherwise"))
+	w.expect(s1, "completed:a pending:left", "completed:a pending:right")
+}
+
 func TestAForkRightBehindAnAnswerHasWhatTheAnswerSaid(t *testing.T) {
 	w := newWorld(t)
 	c := call("c1", "update_plan", steps("pending:a"))

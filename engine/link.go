@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,6 +27,7 @@ type match struct {
 	tip    int // the newest position that it carries; -1: none
 	next   int // the index in the history behind that anchor
 	n      int // how many of the epoch's anchors it carries
+	run    int // with how many of them it begins, one behind the other
 	strong bool
 }
 
@@ -37,6 +39,9 @@ func (ep *epoch) match(anchors []anchor) match {
 			continue
 		}
 		m.n++
+		if i == m.run && seq == i {
+			m.run++
+		}
 		m.strong = m.strong || a.strong
 		if seq >= m.tip {
 			m.tip, m.next = seq, i+1
@@ -44,6 +49,11 @@ func (ep *epoch) match(anchors []anchor) match {
 	}
 	return m
 }
+
+// compare orders matches with epochs of one beginning: negative when o is the closer
+// one. The way on which a history goes longest from its beginning is its own: behind
+// the place where two parted, a model may say the same long texts on both.
+func (m match) compare(o match) int { return cmp.Or(cmp.Compare(m.run, o.run), cmp.Compare(m.n, o.n)) }
 
 // isTip reports whether the match reaches the epoch's newest anchor.
 func (m match) isTip(ep *epoch) bool { return m.tip == len(ep.anchors)-1 }
@@ -112,16 +122,15 @@ func (l linked) start() linked {
 }
 
 // linkWithin looks for the history among the epochs that begin with the same
-// summary: its branch's newest anchor, else the longest run.
+// summary: the one whose way it goes longest, then the one that it ends.
 func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool) {
 	var best linked
 	var bm match
-	score := func(m match, ep *epoch, b *branch) int {
-		n := 2 * m.n
+	atTip := func(m match, ep *epoch, b *branch) int {
 		if m.isTip(ep) && ep == b.current() {
-			n++
+			return 1
 		}
-		return n
+		return 0
 	}
 	found := false
 	for _, b := range of {
@@ -133,8 +142,7 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 			if m.n == 0 && h.summary.IsZero() {
 				continue
 			}
-			if !found || score(m, ep, b) > score(bm, best.ep, best.b) ||
-				(score(m, ep, b) == score(bm, best.ep, best.b) && b.row.UsedAt.After(best.b.row.UsedAt)) {
+			if !found || cmp.Or(m.compare(bm), atTip(m, ep, b)-atTip(bm, best.ep, best.b), b.row.UsedAt.Compare(best.b.row.UsedAt)) > 0 {
 				best, bm, found = linked{b: b, ep: ep, next: m.next}, m, true
 			}
 		}
@@ -347,7 +355,7 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, set *Settings, v ho
 			if ep.row.Evidence != h.summary {
 				continue
 			}
-			if m := ep.match(h.anchors); from == nil || m.n >= top.n {
+			if m := ep.match(h.anchors); from == nil || m.compare(top) >= 0 {
 				from, fromEp, top = b, ep, m
 			}
 		}
