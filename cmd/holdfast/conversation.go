@@ -304,14 +304,10 @@ func (a *app) conversationFork() *cobra.Command {
 	return c
 }
 
-// patience is how long a command waits for another that writes to the same
-// conversation.
-const patience = 10 * time.Second
-
 // lease takes the right to write to a conversation and tells a person when that
 // takes waiting.
 func (a *app) lease(cmd *cobra.Command, s *conversations.Service, id holdfast.ConversationID) (release func(), err error) {
-	return s.Lease(cmd.Context(), id, a.holder(cmd), patience, func(l store.Lease) {
+	return s.Lease(cmd.Context(), id, a.holder(cmd), conversations.Patience, func(l store.Lease) {
 		if !a.json {
 			// It is only to pass the time.
 			_, _ = fmt.Fprintf(a.err, "waiting for %s\n", line(l.Holder))

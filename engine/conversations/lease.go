@@ -8,11 +8,15 @@ import (
 	"github.com/holdfast-dev/holdfast/store"
 )
 
+// Patience is how long to wait for a lease: longer than that of a process that was
+// killed goes on.
+const Patience = 10 * time.Second
+
 // A lease lasts leaseTime and is prolonged in time: who was killed holds nobody
 // up for longer.
 const (
-	leaseTime  = 30 * time.Second
-	leaseAgain = 10 * time.Second
+	leaseTime  = Patience - 2*time.Second
+	leaseAgain = leaseTime / 4
 	leasePoll  = 100 * time.Millisecond
 )
 

@@ -1,6 +1,8 @@
 package conversations_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -251,20 +253,35 @@ func TestALeaseKeepsASecondWriterWaiting(t *testing.T) {
 	})
 }
 
-func TestALeaseOfAProgramThatIsGoneEnds(t *testing.T) {
+// killed lets the first Hold through and none behind it.
+type killed struct {
+	store.Conversations
+	held bool
+}
+
+func (k *killed) Hold(ctx context.Context, p holdfast.Principal, id holdfast.ConversationID, l store.Lease, now time.Time) (store.Lease, error) {
+	if k.held {
+		return store.Lease{}, errors.New("the process is gone")
+	}
+	k.held = true
+	return k.Conversations.Hold(ctx, p, id, l, now)
+}
+
+func TestALeaseOfAProcessThatWasKilledEndsBeforePatienceDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
 		b := leased(t, st, "b")
 		id := one(t, b, core)
-		gone := store.Lease{Holder: "gone", Token: "t", Until: time.Now().Add(20 * time.Second)}
-		if _, err := st.Hold(t.Context(), holdfast.Local, id, gone, time.Now()); err != nil {
+		gone, err := leased(t, &killed{Conversations: st}, "a").Lease(t.Context(), id, "gone", time.Second, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		release, err := b.Lease(t.Context(), id, "program b", time.Minute, nil)
+		release, err := b.Lease(t.Context(), id, "program b", conversations.Patience, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		release()
+		gone()
 	})
 }
 
