@@ -350,18 +350,22 @@ func readResponses(stream func(func([]byte) error) error) (answer, error) {
 
 func (a *answer) addItem(raw json.RawMessage) error {
 	var it struct {
-		Type      string      `json:"type"`
-		Content   wireContent `json:"content"`
-		CallID    string      `json:"call_id"`
-		Name      string      `json:"name"`
-		Arguments string      `json:"arguments"`
+		Type    string `json:"type"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
 	}
 	if err := json.Unmarshal(raw, &it); err != nil {
 		return fmt.Errorf("read an item of a Responses answer: %w", err)
 	}
 	switch it.Type {
 	case "message":
-		a.text += strings.Join(it.Content, "")
+		for _, part := range it.Content {
+			a.text += part.Text
+		}
 	case "function_call":
 		a.calls = append(a.calls, Call{ID: it.CallID, Name: it.Name, Args: json.RawMessage(it.Arguments)})
 	case "compaction":

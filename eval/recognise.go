@@ -1,10 +1,12 @@
 package eval
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -40,7 +42,7 @@ var wholeMarks = []struct {
 type wireRequest struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`
-	Tools    []json.RawMessage `json:"tools"`
+	Tools    []jsontext.Value `json:"tools"`
 	Messages []wireMessage     `json:"messages"`
 	Input    wireInput         `json:"input"`
 	Contents []wireMessage     `json:"contents"`
@@ -79,31 +81,33 @@ type wireMessage struct {
 // wireInput is a list of items; an input that is one string is one message.
 type wireInput []wireMessage
 
-// UnmarshalJSON accepts both forms.
-func (in *wireInput) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*in = wireInput{{Role: "user", Content: wireContent{text}}}
-		return nil
+// UnmarshalJSONFrom accepts both forms.
+func (in *wireInput) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '"' {
+		return json.UnmarshalDecode(dec, (*[]wireMessage)(in))
 	}
-	return json.Unmarshal(b, (*[]wireMessage)(in))
+	*in = wireInput{{Role: "user", Content: wireContent{""}}}
+	return json.UnmarshalDecode(dec, &(*in)[0].Content[0])
 }
 
 // wireContent holds the text parts of a message.
 type wireContent []string
 
-// UnmarshalJSON accepts a string or a list of parts; other parts are left out.
-func (c *wireContent) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*c = wireContent{text}
-		return nil
+// UnmarshalJSONFrom accepts a string or a list of parts; other parts are left out.
+func (c *wireContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	switch dec.PeekKind() {
+	case '"':
+		*c = wireContent{""}
+		return json.UnmarshalDecode(dec, &(*c)[0])
+	case '[':
+	default:
+		return dec.SkipValue() // an object: no text of a message
 	}
 	var parts []struct {
 		Text *string `json:"text"`
 	}
-	if json.Unmarshal(b, &parts) != nil {
-		return nil // an object: no text of a message
+	if err := json.UnmarshalDecode(dec, &parts); err != nil {
+		return err
 	}
 	for _, p := range parts {
 		if p.Text != nil {
