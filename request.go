@@ -93,8 +93,10 @@ type Block struct {
 	Digest string
 }
 
-// Delimiters of a block. Open is a prefix: attributes follow it.
+// Delimiters of a block. Open is a prefix: attributes follow it, and BlockBegins is
+// what no text has that only speaks of it.
 const (
-	BlockOpen  = "<holdfast-record"
-	BlockClose = "</holdfast-record>"
+	BlockOpen   = "<holdfast-record"
+	BlockBegins = BlockOpen + " revision="
+	BlockClose  = "</holdfast-record>"
 )

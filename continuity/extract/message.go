@@ -75,7 +75,7 @@ func typed(m holdfast.UserMessage) string {
 // end.
 func withoutRecord(text string) string {
 	for {
-		before, rest, ok := strings.Cut(text, holdfast.BlockOpen)
+		before, rest, ok := strings.Cut(text, holdfast.BlockBegins)
 		if !ok {
 			return strings.TrimSpace(text)
 		}

@@ -297,9 +297,9 @@ func TestReadBody(t *testing.T) {
 }
 
 const (
-	record   = holdfast.BlockOpen + " rev=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
-	recordIn = `<holdfast-record rev=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
-	older    = `<holdfast-record rev=\"1\">old</holdfast-record>`
+	record   = holdfast.BlockOpen + " revision=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
+	recordIn = `<holdfast-record revision=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
+	older    = `<holdfast-record revision=\"1\">old</holdfast-record>`
 )
 
 func TestPatchBody(t *testing.T) {
@@ -315,11 +315,15 @@ func TestPatchBody(t *testing.T) {
 			`{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"text","text":"b\n\n` + recordIn + `"},{"type":"text","text":" "}],"stop_reason":"max_tokens"}`, "b\n\n" + record,
 		},
 		{
-			"an older block makes room, in every text", `{"type":"message","content":[{"type":"text","text":"a\n` + older + ` b"},{"type":"text","text":"c ` + older + `"},{"text":"\u003choldfast-record x","type":"text"}],"stop_reason":"end_turn"}`,
+			"an older block makes room, in every text", `{"type":"message","content":[{"type":"text","text":"a\n` + older + ` b"},{"type":"text","text":"c ` + older + `"},{"text":"\u003choldfast-record revision=x","type":"text"}],"stop_reason":"end_turn"}`,
 			`{"type":"message","content":[{"type":"text","text":"a b"},{"type":"text","text":"c"},{"text":"\n\n` + recordIn + `","type":"text"}],"stop_reason":"end_turn"}`, record,
 		},
 		{
-			"an older block that never closes reaches to the end", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record rev=1> b"}],"stop_reason":"end_turn"}`,
+			"a text that speaks of the delimiter", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record b"}],"stop_reason":"end_turn"}`,
+			`{"type":"message","content":[{"type":"text","text":"a <holdfast-record b\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "a <holdfast-record b\n\n" + record,
+		},
+		{
+			"an older block that never closes reaches to the end", `{"type":"message","content":[{"type":"text","text":"a <holdfast-record revision=1> b"}],"stop_reason":"end_turn"}`,
 			`{"type":"message","content":[{"type":"text","text":"a\n\n` + recordIn + `"}],"stop_reason":"end_turn"}`, "a\n\n" + record,
 		},
 		{

@@ -89,5 +89,5 @@ func contentSpans(body []byte, content holdfast.Span) []holdfast.Span {
 }
 
 func newCutter() *jsonscan.Cutter {
-	return jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)
+	return jsonscan.NewCutter(holdfast.BlockBegins, holdfast.BlockClose)
 }

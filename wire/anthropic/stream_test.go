@@ -231,12 +231,12 @@ func TestPatcher(t *testing.T) {
 		},
 		{
 			"an older block over many frames, the delimiters in pieces and in escapes",
-			startText(0) + delta(0, `a \n`) + ping + delta(0, `\n`) + delta(0, `\u003chold`) + delta(0, `fast-`) + delta(0, `record v>`) + delta(0, `old`) + ping + delta(0, `</holdfast`) + delta(0, `-record`) + delta(0, `>b`) + stop(0) + tail,
+			startText(0) + delta(0, `a \n`) + ping + delta(0, `\n`) + delta(0, `\u003chold`) + delta(0, `fast-`) + delta(0, `record revision=v>`) + delta(0, `old`) + ping + delta(0, `</holdfast`) + delta(0, `-record`) + delta(0, `>b`) + stop(0) + tail,
 			startText(0) + delta(0, `a`) + ping + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + delta(0, ``) + ping + delta(0, ``) + delta(0, ``) + delta(0, `b`) + added(0) + stop(0) + tail, "ab",
 		},
 		{
 			"an older block that never closes ends with its text",
-			startText(0) + delta(0, `a <holdfast-record`) + delta(0, ` v`) + stop(0) + startText(1) + delta(1, "b") + stop(1) + tail,
+			startText(0) + delta(0, `a <holdfast-record revision`) + delta(0, `=v`) + stop(0) + startText(1) + delta(1, "b") + stop(1) + tail,
 			startText(0) + delta(0, `a`) + delta(0, ``) + stop(0) + startText(1) + delta(1, "b") + added(1) + stop(1) + tail, "b",
 		},
 		{
@@ -398,7 +398,7 @@ func TestBrokenAtEveryEventTheClientSeesTheBreak(t *testing.T) {
 			continue
 		}
 		got, p := patch(record, in)
-		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "rev=\\\"2") || listen(got, nil).Terminal() {
+		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "revision=\\\"2") || listen(got, nil).Terminal() {
 			t.Errorf("broken behind %d frames: patched %v, got\n%s", i, p.Patched(), got)
 		}
 	}
@@ -474,7 +474,7 @@ func TestPatchedStreamReadsAsTheTextsAndTheBlock(t *testing.T) {
 }
 
 func FuzzPatcher(f *testing.F) {
-	f.Add("a\n<holdfast-record 1>", " x</holdfast-record>b", 3)
+	f.Add("a\n<holdfast-record revision=1>", " x</holdfast-record>b", 3)
 	f.Add(" ", "<holdfast-recor", 1)
 	f.Fuzz(func(t *testing.T, a, b string, cut int) {
 		checkSame(t, []string{strings.ToValidUTF8(a, "?"), strings.ToValidUTF8(b, "?")}, 1+(cut&0xff)%17)

@@ -363,9 +363,9 @@ func TestFinishReasons(t *testing.T) {
 }
 
 const (
-	record   = holdfast.BlockOpen + " rev=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
-	recordIn = `<holdfast-record rev=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
-	older    = `<holdfast-record rev=\"1\">old</holdfast-record>`
+	record   = holdfast.BlockOpen + " revision=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
+	recordIn = `<holdfast-record revision=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
+	older    = `<holdfast-record revision=\"1\">old</holdfast-record>`
 )
 
 // choice is an answer with one choice, of the message as it stands in JSON.
@@ -384,8 +384,9 @@ func TestPatchBody(t *testing.T) {
 			choice(`"content":[{"type":"text","text":"a"},{"type":"text","text":"b\n\n`+recordIn+`"},{"type":"text","text":" "}]`, "stop"), "b\n\n" + record,
 		},
 		{"an older block makes room", choice(`"content":"a\n`+older+` b `+older+`"`, "stop"), choice(`"content":"a b\n\n`+recordIn+`"`, "stop"), "a b\n\n" + record},
-		{"an older block that never closes reaches to the end", choice(`"content":"a \u003choldfast-record rev=1> b"`, "stop"), choice(`"content":"a\n\n`+recordIn+`"`, "stop"), "a\n\n" + record},
+		{"an older block that never closes reaches to the end", choice(`"content":"a \u003choldfast-record revision=1> b"`, "stop"), choice(`"content":"a\n\n`+recordIn+`"`, "stop"), "a\n\n" + record},
 		{"empty calls and no refusal", choice(`"content":"a","tool_calls":[],"function_call":null,"refusal":null`, "stop"), choice(`"content":"a\n\n`+recordIn+`","tool_calls":[],"function_call":null,"refusal":null`, "stop"), "a\n\n" + record},
+		{"a text that speaks of the delimiter", choice(`"content":"It begins with `+"`<holdfast-record`"+`. Next: port it"`, "stop"), choice(`"content":"It begins with `+"`<holdfast-record`"+`. Next: port it\n\n`+recordIn+`"`, "stop"), "It begins with `<holdfast-record`. Next: port it\n\n" + record},
 		{"nothing but an older block", choice(`"content":" `+older+`"`, "stop"), choice(`"content":"\n\n`+recordIn+`"`, "stop"), record},
 	}
 	for _, c := range cases {

@@ -75,7 +75,7 @@ func (c Codec) PatchBody(body []byte, block string) (patched []byte, summary hol
 			lits = append(lits, p.text)
 		}
 	}
-	cutter := jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)
+	cutter := jsonscan.NewCutter(holdfast.BlockBegins, holdfast.BlockClose)
 	edits, last, lit := cutter.Amend(body, lits, separator+block)
 	if last < 0 {
 		return body, summary, false

@@ -263,12 +263,12 @@ func TestPatcher(t *testing.T) {
 		},
 		{
 			"an older block over many frames, the delimiters in pieces and in escapes",
-			delta(`a \n`) + wait + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + delta(`record v>`) + delta(`old`) + wait + delta(`</holdfast`) + delta(`-record`) + delta(`>b`) + tail,
+			delta(`a \n`) + wait + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + delta(`record revision=v>`) + delta(`old`) + wait + delta(`</holdfast`) + delta(`-record`) + delta(`>b`) + tail,
 			delta(`a`) + wait + delta(``) + delta(``) + delta(``) + delta(``) + delta(``) + wait + delta(``) + delta(``) + delta(`b`) + added() + tail, "ab",
 		},
 		{
 			"an older block that never closes ends with the text",
-			delta(`a <holdfast-record`) + last(` v`) + over,
+			delta(`a <holdfast-record revision`) + last(`=v`) + over,
 			delta(`a`) + last(`\n\n`+recordIn) + over, "a",
 		},
 		{
@@ -452,7 +452,7 @@ func TestBrokenAtEveryEventTheClientSeesTheBreak(t *testing.T) {
 			continue
 		}
 		got, p := patch(record, false, in)
-		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "rev=\\\"2") || listen(got, nil).Terminal() {
+		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "revision=\\\"2") || listen(got, nil).Terminal() {
 			t.Errorf("broken behind %d frames: patched %v, got\n%s", i, p.Patched(), got)
 		}
 	}
@@ -532,7 +532,7 @@ func TestPatchedStreamReadsAsTheTextAndTheBlock(t *testing.T) {
 }
 
 func FuzzPatcher(f *testing.F) {
-	f.Add("a\n<holdfast-record 1> x</holdfast-record>b", 3, true)
+	f.Add("a\n<holdfast-record revision=1> x</holdfast-record>b", 3, true)
 	f.Add(" <holdfast-recor", 1, false)
 	f.Fuzz(func(t *testing.T, text string, cut int, finishAlone bool) {
 		checkSame(t, strings.ToValidUTF8(text, "?"), 1+(cut&0xff)%17, finishAlone)

@@ -406,9 +406,9 @@ func TestReadBody(t *testing.T) {
 }
 
 const (
-	record   = holdfast.BlockOpen + " rev=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
-	recordIn = `<holdfast-record rev=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
-	older    = `<holdfast-record rev=\"1\">old</holdfast-record>`
+	record   = holdfast.BlockOpen + " revision=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
+	recordIn = `<holdfast-record revision=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
+	older    = `<holdfast-record revision=\"1\">old</holdfast-record>`
 )
 
 func TestPatchBody(t *testing.T) {
@@ -425,10 +425,11 @@ func TestPatchBody(t *testing.T) {
 			answer(`{"text":"hm `+older+`","thought":true},{"text":"a\n\n`+recordIn+`"},{"text":"hm","thought":true},{"thoughtSignature":"s"}`, "STOP"), "a\n\n" + record,
 		},
 		{
-			"an older block makes room, over two parts too", answer(`{"text":"a\n`+older+` b \u003choldfast-"},{"text":"record 1>x</holdfast-record>c"}`, "STOP"),
+			"an older block makes room, over two parts too", answer(`{"text":"a\n`+older+` b \u003choldfast-"},{"text":"record revision=1>x</holdfast-record>c"}`, "STOP"),
 			answer(`{"text":"a b"},{"text":"c\n\n`+recordIn+`"}`, "STOP"), "a bc\n\n" + record,
 		},
-		{"an older block that never closes reaches to the end", answer(`{"text":"a <holdfast-record rev=1> b"}`, "STOP"), answer(`{"text":"a\n\n`+recordIn+`"}`, "STOP"), "a\n\n" + record},
+		{"a text that speaks of the delimiter", answer(`{"text":"a <holdfast-record> b"}`, "STOP"), answer(`{"text":"a <holdfast-record> b\n\n`+recordIn+`"}`, "STOP"), "a <holdfast-record> b\n\n" + record},
+		{"an older block that never closes reaches to the end", answer(`{"text":"a <holdfast-record revision=1> b"}`, "STOP"), answer(`{"text":"a\n\n`+recordIn+`"}`, "STOP"), "a\n\n" + record},
 		{
 			"an answer in chunks", `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]} , ` + answer(``, "STOP") + `]`,
 			`[{"candidates":[{"content":{"parts":[{"text":"a\n\n` + recordIn + `"}]}}]} , ` + answer(``, "STOP") + `]`, "a\n\n" + record,

@@ -202,12 +202,12 @@ func TestPatcher(t *testing.T) {
 		},
 		{
 			"an older block over many chunks, the delimiters in pieces and in escapes",
-			delta(`a \n`) + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + chunkOf(text(`record`)+","+text(`v>`)) + delta(`old`) + delta(`</holdfast`) + end(text(`-record>b`), "STOP"),
+			delta(`a \n`) + delta(`\n`) + delta(`\u003chold`) + delta(`fast-`) + chunkOf(text(`record`)+","+text(` revision=v>`)) + delta(`old`) + delta(`</holdfast`) + end(text(`-record>b`), "STOP"),
 			delta(`a`) + delta(``) + delta(``) + delta(``) + chunkOf(text(``)+","+text(``)) + delta(``) + delta(``) + end(text(`b\n\n`+recordIn), "STOP"), "ab",
 		},
 		{
 			"an older block that never closes ends with the text",
-			delta(`a <holdfast-record`) + end(text(` v`), "STOP"),
+			delta(`a <holdfast-record revision`) + end(text(`=v`), "STOP"),
 			delta(`a`) + end(text(`\n\n`+recordIn), "STOP"), "a",
 		},
 		{
@@ -352,7 +352,7 @@ func TestBrokenAtEveryEventTheClientSeesTheBreak(t *testing.T) {
 			continue
 		}
 		got, p := patch(record, in)
-		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "rev=\\\"2") || listen(got, nil).Terminal() {
+		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "revision=\\\"2") || listen(got, nil).Terminal() {
 			t.Errorf("broken behind %d frames: patched %v, got\n%s", i, p.Patched(), got)
 		}
 	}
@@ -437,7 +437,7 @@ func TestPatchedStreamReadsAsTheTextAndTheBlock(t *testing.T) {
 }
 
 func FuzzPatcher(f *testing.F) {
-	f.Add("a\n<holdfast-record 1> x</holdfast-record>b", 3, true)
+	f.Add("a\n<holdfast-record revision=1> x</holdfast-record>b", 3, true)
 	f.Add(" <holdfast-recor", 1, false)
 	f.Fuzz(func(t *testing.T, text string, cut int, finishAlone bool) {
 		checkSame(t, strings.ToValidUTF8(text, "?"), 1+(cut&0xff)%17, finishAlone)

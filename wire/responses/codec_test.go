@@ -280,9 +280,9 @@ func TestReadBody(t *testing.T) {
 }
 
 const (
-	record   = holdfast.BlockOpen + " rev=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
-	recordIn = `<holdfast-record rev=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
-	older    = `<holdfast-record rev=\"1\">old</holdfast-record>`
+	record   = holdfast.BlockOpen + " revision=\"2\">\nPlan: \"ü\"\n" + holdfast.BlockClose
+	recordIn = `<holdfast-record revision=\"2\">\nPlan: \"ü\"\n</holdfast-record>`
+	older    = `<holdfast-record revision=\"1\">old</holdfast-record>`
 )
 
 func response(output string) string {
@@ -306,9 +306,10 @@ func TestPatchBody(t *testing.T) {
 			`{"type":"reasoning","summary":[]},` + message("a") + `,` + message("b", `c\n\n`+recordIn, ` `) + `,` + message(``), "c\n\n" + record,
 		},
 		{
-			"an older block makes room, in every text", message(`a\n`+older+` b`) + `,` + message(`c `+older, `\u003choldfast-record x`),
+			"an older block makes room, in every text", message(`a\n`+older+` b`) + `,` + message(`c `+older, `\u003choldfast-record revision=x`),
 			message(`a b`) + `,` + message(`c`, `\n\n`+recordIn), record,
 		},
+		{"a text that speaks of the delimiter", message(`a <holdfast-record b`), message(`a <holdfast-record b\n\n` + recordIn), "a <holdfast-record b\n\n" + record},
 		{"nothing but an older block", message(` ` + older), message(`\n\n` + recordIn), record},
 		{
 			"texts of others are left alone", `{"type":"message","role":"user","content":[{"type":"output_text","text":"u ` + older + `"}]},` + message("a"),

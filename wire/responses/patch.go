@@ -126,5 +126,5 @@ func (it *item) outputTexts() (texts []outputText, plain bool) {
 }
 
 func newCutter() *jsonscan.Cutter {
-	return jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)
+	return jsonscan.NewCutter(holdfast.BlockBegins, holdfast.BlockClose)
 }

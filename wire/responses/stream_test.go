@@ -258,7 +258,7 @@ func TestPatcher(t *testing.T) {
 		},
 		{
 			"an older block goes from all forms, with the white space before it",
-			delta(0, 0, `a \n`) + delta(0, 0, `\u003choldfast-`) + ping + delta(0, 0, `record v>x`) + delta(0, 0, `y</holdfast-record>b`) + ends(0, `a \n`+older+`b`) + completed(message(`a \n`+older+`b`)),
+			delta(0, 0, `a \n`) + delta(0, 0, `\u003choldfast-`) + ping + delta(0, 0, `record revision=v>x`) + delta(0, 0, `y</holdfast-record>b`) + ends(0, `a \n`+older+`b`) + completed(message(`a \n`+older+`b`)),
 			delta(0, 0, `a`) + delta(0, 0, ``) + ping + delta(0, 0, ``) + delta(0, 0, `b`) + extra(0, 0, -1) + ends(0, `ab`+plus) + completed(message(`ab`+plus)), "ab",
 		},
 		{
@@ -414,7 +414,7 @@ func TestPatcherGivesUpWhenTooMuchWouldBeHeld(t *testing.T) {
 
 // sample holds what is hard about a stream, and an older block.
 func sample() string {
-	one, two := `grün 🧭 x <holdfast-record a>\n\n</holdfast-record> <b`, `the end 🧭 `
+	one, two := `grün 🧭 x <holdfast-record revision=a>\n\n</holdfast-record> <b`, `the end 🧭 `
 	return numbered(created() + added(0, begun) + delta(0, 0, `gr\u00fcn \ud83e`) + delta(0, 0, `\udded x `) + delta(0, 0, "<hold") + delta(0, 0, `fast-record a>\n\n</holdfast-`) + delta(0, 0, "record> <b") + ends(0, one) +
 		": c\r\n\r\n" + strings.ReplaceAll(done(1, `{"type":"reasoning"}`), "\n", "\r\n") + delta(2, 0, two) + ends(2, two) + completed(message(one)+`,{"type":"reasoning"},`+message(two)))
 }
@@ -447,7 +447,7 @@ func TestBrokenAtEveryEventTheClientSeesTheBreak(t *testing.T) {
 			continue
 		}
 		got, p := patch(record, in)
-		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "rev=\\\"2") || listen(got, nil).Terminal() {
+		if p.Patched() || p.Terminal() != nil || strings.Contains(got, "revision=\\\"2") || listen(got, nil).Terminal() {
 			t.Errorf("broken behind %d frames: patched %v, got\n%s", i, p.Patched(), got)
 		}
 	}
@@ -560,7 +560,7 @@ func TestStreamAndBodyArePatchedAlike(t *testing.T) {
 }
 
 func FuzzPatcher(f *testing.F) {
-	f.Add("a\n<holdfast-record 1>", " x</holdfast-record>b", 3, 15)
+	f.Add("a\n<holdfast-record revision=1>", " x</holdfast-record>b", 3, 15)
 	f.Add(" ", "<holdfast-recor", 1, 1)
 	f.Fuzz(func(t *testing.T, a, b string, cut, forms int) {
 		checkSame(t, []string{strings.ToValidUTF8(a, "?"), strings.ToValidUTF8(b, "?")}, 1+(cut&0xff)%17, 1+(forms&0xff)%15)

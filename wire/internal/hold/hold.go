@@ -65,7 +65,7 @@ type Queue struct {
 
 // New returns an empty Queue that cuts blocks.
 func New() *Queue {
-	return &Queue{cutter: jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)}
+	return &Queue{cutter: jsonscan.NewCutter(holdfast.BlockBegins, holdfast.BlockClose)}
 }
 
 // Push is Read and Pass in one.

@@ -28,7 +28,7 @@ func line(texts ...string) Frame {
 // written is the frame that line makes, as bytes.
 func written(texts ...string) string { return string(line(texts...).Raw) }
 
-const older = `<holdfast-record 1>x</holdfast-record>`
+const older = `<holdfast-record revision=1>x</holdfast-record>`
 
 func TestQueueHoldsWhatIsOpen(t *testing.T) {
 	q := New()
@@ -47,7 +47,7 @@ func TestQueueHoldsWhatIsOpen(t *testing.T) {
 	step("a frame without text keeps its place", "", push())
 	step("a character settles it", written("b ", `\n`)+written()+written("c"), push("c"))
 	step("the start of a delimiter is held", "", push("d <hold"))
-	step("an older block is cut out of all its frames", written("d")+written("", "e"), push("fast-record>", "</holdfast-record>e"))
+	step("an older block is cut out of all its frames", written("d")+written("", "e"), push("fast-record revision=1>", "</holdfast-record>e"))
 	q.Wait()
 	step("what waits is held, settled or not", "", push("f"))
 	step("Go lets it leave", written("f"), func() { q.Go(emit) })
@@ -133,7 +133,7 @@ func TestQueueGivesUpAboveTheBound(t *testing.T) {
 }
 
 func TestPatch(t *testing.T) {
-	f := line("a <holdfast-record>", "x</holdfast-record>", " b")
+	f := line("a <holdfast-record revision=1>", "x</holdfast-record>", " b")
 	got, sum, ok := Patch(f.Data, f.Texts, "T")
 	if want := `["a",""," bT"]`; !ok || string(got) != want || sum != holdfast.TextDigest("a bT") {
 		t.Errorf("got %s, %v, %v; want %s", got, sum, ok, want)

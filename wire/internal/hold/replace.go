@@ -30,7 +30,7 @@ func Replace(b []byte, part holdfast.Span, block string) (out []byte, ok bool) {
 		if at = jsonscan.Space(b, end); at < part.End && b[at] == ':' {
 			continue // the name of a member
 		}
-		c := jsonscan.NewCutter(holdfast.BlockOpen, holdfast.BlockClose)
+		c := jsonscan.NewCutter(holdfast.BlockBegins, holdfast.BlockClose)
 		c.Feed(lit.Of(b))
 		c.End()
 		for _, cut := range c.Cuts(lit, 0) {
