@@ -86,7 +86,7 @@ func Classify(e Evidence) holdfast.Verdict {
 		return v
 	}
 	for _, row := range compactions {
-		if (row.Protocol == "" || row.Protocol == e.Protocol) && row.matches(e) {
+		if (row.Protocol == "" || row.Protocol == e.Protocol) && ofAgent(row.Agent, v.Agent) && row.matches(e) {
 			v.Kind, v.Row, v.Summary = holdfast.Compaction, row.ID, row.Summary
 			return v
 		}

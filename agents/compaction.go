@@ -189,6 +189,7 @@ type continuation struct {
 	whole     bool              // and is nothing else
 	answer    bool              // the summary is the assistant's text behind it
 	first     bool              // of several the first counts, not the last
+	opens     bool              // counts only where no person's text stands before it
 }
 
 // continuations are the user texts by which a summary comes back, each in a
@@ -205,14 +206,14 @@ var continuations = []continuation{
 		literal: "Another language model started to solve this problem",
 	},
 	{
-		id: "opencode/continued", agent: OpenCode, literal: "What did we do so far?", whole: true, answer: true, first: true,
+		id: "opencode/continued", agent: OpenCode, literal: "What did we do so far?", whole: true, answer: true, first: true, opens: true,
 	},
 	{
-		id: "pi/continued", agent: Pi,
+		id: "pi/continued", agent: Pi, opens: true,
 		literal: "The conversation history before this point was compacted into the following summary:",
 	},
 	{
-		id: "cline/continued", agent: Cline, protocol: holdfast.Chat, literal: "Context summary:",
+		id: "cline/continued", agent: Cline, protocol: holdfast.Chat, literal: "Context summary:", opens: true,
 	},
 }
 
@@ -222,9 +223,10 @@ var continuations = []continuation{
 const Confirmed = "qwen-gemini/continued"
 
 // Confirms reports whether an assistant's text says that the user text before it
-// is a summary.
-func Confirms(answer string) bool {
-	return strings.TrimSpace(answer) == "Got it. Thanks for the additional context!"
+// is a summary. It counts only where no person's text stands before that one. agent is
+// the one that the request names, "" for none.
+func Confirms(agent, answer string) bool {
+	return (ofAgent(Qwen, agent) || ofAgent(Gemini, agent)) && strings.TrimSpace(answer) == "Got it. Thanks for the additional context!"
 }
 
 // Returned tells how a summary came back in a user text.
@@ -242,16 +244,20 @@ type Returned struct {
 func Weighed(row string) bool { return strings.HasPrefix(row, "gemini-cli/") }
 
 // Continuation reports whether a user text is, or announces, a summary that came
-// back.
-func Continuation(p holdfast.Protocol, text string) (Returned, bool) {
+// back. agent is the one that the request names, "" for none: what another agent
+// writes is a person's text there. opens tells that no person's text stands before it.
+func Continuation(p holdfast.Protocol, agent, text string, opens bool) (Returned, bool) {
 	for _, c := range continuations {
-		if (c.protocol == "" || c.protocol == p) && strings.HasPrefix(text, c.literal) &&
+		if (c.protocol == "" || c.protocol == p) && ofAgent(c.agent, agent) && (opens || !c.opens) && strings.HasPrefix(text, c.literal) &&
 			(!c.whole || strings.TrimSpace(text) == c.literal) {
 			return Returned{Row: c.id, InAnswer: c.answer, First: c.first}, true
 		}
 	}
 	return Returned{}, false
 }
+
+// ofAgent reports whether a row of an agent may count in a request that names one.
+func ofAgent(row, named string) bool { return row == "" || named == "" || row == named }
 
 // KeepsUserMessages reports whether the agent itself keeps all messages of the
 // user behind a compaction, by the row of the compaction or of the summary that

@@ -307,7 +307,7 @@ func (e *Engine) find(ctx context.Context, codec Codec, in Inbound, v holdfast.V
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := s.read(e, codec, in, marker, words)
+	h, err := s.read(e, codec, in, v.Agent, marker, words)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -330,13 +330,13 @@ func (e *Engine) enterFor(ctx context.Context, k sessionKey, v holdfast.Verdict)
 
 // read reads a history through the session's memo. When it does not return one,
 // by an error or by a panic of the codec, the session is unlocked.
-func (s *session) read(e *Engine, codec Codec, in Inbound, marker, words bool) (h *history, err error) {
+func (s *session) read(e *Engine, codec Codec, in Inbound, agent string, marker, words bool) (h *history, err error) {
 	defer func() {
 		if h == nil {
 			s.mu.Unlock()
 		}
 	}()
-	return s.memo.read(e, codec, in, marker, words)
+	return s.memo.read(e, codec, in, agent, marker, words)
 }
 
 // unlinkedBy names why a request could not be linked.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -145,7 +146,7 @@ var inWords = []struct {
 	back               func(summary string) []entry
 }{
 	{
-		"opencode", s1, openCompact, "[Assistant]: ", "[Assistant tool call]: ",
+		"opencode", open1, openCompact, "[Assistant]: ", "[Assistant tool call]: ",
 		func(summary string) []entry { return []entry{user("What did we do so far?"), answer(summary)} },
 	},
 	{
@@ -157,6 +158,9 @@ var inWords = []struct {
 		func(summary string) []entry { return []entry{user("Context summary:\n\n" + summary)} },
 	},
 }
+
+// open1 is a session of opencode.
+var open1 = request{session: "s1", agent: agents.OpenCode}
 
 const openCompact = "Here is the conversation so far:\n\n<conversation>\n%s</conversation>\n\n" +
 	"Create a new anchored summary from the conversation history in the <conversation> tags above"
@@ -238,7 +242,7 @@ func (w *world) asked(args string) {
 	done(w.e.Begin(context.Background(), asking{}, engine.Inbound{
 		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x", Body: raw,
 		Header: func(n string) string {
-			return map[string]string{"Session-Id": s1.session, "Thread-Id": s1.session}[n]
+			return map[string]string{"User-Agent": "opencode/1.18.33", "X-Session-Id": open1.session}[n]
 		},
 		Request: holdfast.Request{
 			Protocol: holdfast.Responses, ToolCount: 1, Tools: holdfast.Span{End: 1},
@@ -286,7 +290,7 @@ func TestAnAnswerInTheLastRoundBeforeACompactionInWordsIsInItsBlock(t *testing.T
 			w := newWorld(t)
 			w.planOnly()
 			w.asked(tt.args)
-			block := w.boundary(s1, user(fmt.Sprintf(openCompact, "[User]: set it up\n\n"+tt.said)))
+			block := w.boundary(open1, user(fmt.Sprintf(openCompact, "[User]: set it up\n\n"+tt.said)))
 			var got []string
 			for line := range strings.Lines(block) {
 				if strings.Contains(line, " -> ") {
@@ -310,15 +314,15 @@ func (w *world) another() *world {
 
 // overtaken has this process hold a session as it is stored, with a first step
 // under way, and another process complete that step and go on from there.
-func (w *world) overtaken(goOn func(o *world, h []entry)) {
+func (w *world) overtaken(r request, goOn func(o *world, h []entry)) {
 	w.t.Helper()
-	h := w.planned(s1)
-	h = w.turn(s1, join(h, user("go on")), long("going on"))
+	h := w.planned(r)
+	h = w.turn(r, join(h, user("go on")), long("going on"))
 	w.restart()
-	done(w.begin(s1, h[:len(h)-1]...), h[len(h)-1]) // a retry: read, and nothing to write
+	done(w.begin(r, h[:len(h)-1]...), h[len(h)-1]) // a retry: read, and nothing to write
 	o := w.another()
-	h = o.turn(s1, join(h, user("more")), call("c2", "update_plan", steps("completed:a", "in_progress:b")))
-	h = o.turn(s1, join(h, result("c2", ok)), long("did a"))
+	h = o.turn(r, join(h, user("more")), call("c2", "update_plan", steps("completed:a", "in_progress:b")))
+	h = o.turn(r, join(h, result("c2", ok)), long("did a"))
 	goOn(o, h)
 	o.stop() // all is written
 }
@@ -341,7 +345,7 @@ func TestAProcessThatWasOvertakenDeliversTheNewestState(t *testing.T) {
 				w := newWorld(t)
 				w.planOnly()
 				var h []entry
-				w.overtaken(func(o *world, old []entry) {
+				w.overtaken(s1, func(o *world, old []entry) {
 					h = []entry{user("build it"), o.compact(s1, old, opaque)}
 				})
 				block := ""
@@ -377,9 +381,9 @@ func TestAProcessThatWasOvertakenDeliversTheNewestState(t *testing.T) {
 func TestAProcessThatMissedATurnDeliversTheNewestStateAtACompactionInWords(t *testing.T) {
 	w := newWorld(t)
 	w.planOnly()
-	w.overtaken(func(*world, []entry) {})
+	w.overtaken(open1, func(*world, []entry) {})
 	prompt := user(fmt.Sprintf(openCompact, "[User]: more\n\n[Assistant]: did a\n\n"))
-	if got := planIn(w.boundary(s1, prompt)); got != "completed:a in_progress:b" {
+	if got := planIn(w.boundary(open1, prompt)); got != "completed:a in_progress:b" {
 		t.Errorf("the boundary carries %q\n%s", got, w.log)
 	}
 }

@@ -238,7 +238,7 @@ func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, top 
 
 // read reads a history through the memo that a principal's sessions without an id
 // share.
-func (c *content) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*history, error) {
+func (c *content) read(e *Engine, codec Codec, in Inbound, agent string, marker, words bool) (*history, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.memos[in.Principal]
@@ -253,12 +253,12 @@ func (c *content) read(e *Engine, codec Codec, in Inbound, marker, words bool) (
 	if len(m.carriers) > maxIndexed {
 		m.carriers = map[string]bool{}
 	}
-	return m.read(e, codec, in, marker, words)
+	return m.read(e, codec, in, agent, marker, words)
 }
 
 // findByContent returns the session of a request without an id, locked.
 func (e *Engine) findByContent(ctx context.Context, codec Codec, in Inbound, v holdfast.Verdict, marker, words bool) (*session, *history, error) {
-	h, err := e.content.read(e, codec, in, marker, words)
+	h, err := e.content.read(e, codec, in, v.Agent, marker, words)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -344,11 +344,11 @@ func TestTheSameSummaryAgainIsStillTheNextEpoch(t *testing.T) {
 
 func TestACompactionInWordsAfterARewindIsThatOfTheBranchUsedLast(t *testing.T) {
 	w := newWorld(t)
-	h1 := w.planned(s1)
+	h1 := w.planned(open1)
 	c := call("c2", "update_plan", steps("completed:a", "completed:b"))
-	w.turn(s1, append(append(h1, user("go on")), c, result("c2", ok)), long("all done"))
-	w.turn(s1, append(h1, user("no, otherwise")), long("fine"))
-	a := w.begin(s1, user("Here is the conversation so far:\n\n<conversation>\n[User]: shortened\n</conversation>\n\nCreate a new anchored summary from the conversation history in the <conversation> tags above"))
+	w.turn(open1, append(append(h1, user("go on")), c, result("c2", ok)), long("all done"))
+	w.turn(open1, append(h1, user("no, otherwise")), long("fine"))
+	a := w.begin(open1, user("Here is the conversation so far:\n\n<conversation>\n[User]: shortened\n</conversation>\n\nCreate a new anchored summary from the conversation history in the <conversation> tags above"))
 	if !strings.Contains(a.Block, "1. [in_progress] a\n2. [pending] b\n") {
 		t.Errorf("the block is\n%s\n%s", a.Block, w.log)
 	}

@@ -75,8 +75,8 @@ func (e *Engine) redact(text string) string {
 
 // readElement makes an element of its events. wanted tells which results are of carrier
 // calls seen so far. marker drops the last user text: the compaction prompt. words keeps
-// what the user says.
-func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wanted func(string) bool, marker, words bool) *element {
+// what the user says; opens tells that no person's text stands before it.
+func (e *Engine) readElement(in Inbound, agent string, events []holdfast.Event, wanted func(string) bool, marker, words, opens bool) *element {
 	el := &element{}
 	for i, ev := range events {
 		switch ev := ev.(type) {
@@ -90,7 +90,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			}
 			for _, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(p, string(t), e, words)
+					el.userText(in.Request.Protocol, agent, string(t), e, words, opens)
 				}
 			}
 		case holdfast.AssistantMessage:
@@ -98,7 +98,7 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 			if el.answer.IsZero() {
 				el.answer = ev.Digest
 			}
-			el.confirms = el.confirms || agents.Confirms(ev.Text)
+			el.confirms = el.confirms || agents.Confirms(agent, ev.Text)
 			if ev.Len > 0 && !agents.SyntheticAnswer(ev.Text) {
 				m := textMark(ev)
 				e.note(&m, extract.Assistant, ev.Text)
@@ -121,8 +121,8 @@ func (e *Engine) readElement(p holdfast.Protocol, events []holdfast.Event, wante
 	return el
 }
 
-func (el *element) userText(p holdfast.Protocol, text string, e *Engine, words bool) {
-	if back, ok := agents.Continuation(p, text); ok {
+func (el *element) userText(p holdfast.Protocol, agent, text string, e *Engine, words, opens bool) {
+	if back, ok := agents.Continuation(p, agent, text, opens); ok {
 		el.summary, el.back = holdfast.TextDigest(text), back
 	}
 	el.blocks = append(el.blocks, continuity.Digests(text)...)
@@ -335,9 +335,10 @@ func newMemo() memo {
 	return memo{elements: map[uint64]*element{}, carriers: map[string]bool{}}
 }
 
-// read reads all elements of a request. With marker the last user text is the
-// compaction prompt, and no part of the history. words keeps what the user says.
-func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*history, error) {
+// read reads all elements of a request of an agent, "" when it names none. With marker
+// the last user text is the compaction prompt, and no part of the history. words keeps
+// what the user says.
+func (m *memo) read(e *Engine, codec Codec, in Inbound, agent string, marker, words bool) (*history, error) {
 	req := in.Request
 	if m.words != words {
 		m.words = words
@@ -349,7 +350,9 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 	var prev holdfast.Digest
 	blockAt := map[int]bool{}
 	announced := false
-	before, start := &element{}, 0 // the element before, and where its anchors begin
+	before, start := &element{}, 0       // the element before, and where its anchors begin
+	spoken, spokenBefore := false, false // a person's text stands before this element, and before that one
+	named := SumOf([]byte(agent))
 	wanted := func(id string) bool {
 		if tool, ok := strings.CutSuffix(id, "#"); ok {
 			_, ok := agents.CarrierOf(tool)
@@ -366,6 +369,10 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 		if last {
 			key = ^key // without its prompt it holds something else
 		}
+		key += named // as it does for another agent
+		if spoken {
+			key++ // and behind a person's text
+		}
 		h.keys[i] = key
 		el, ok := m.elements[key]
 		if !ok {
@@ -373,7 +380,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			if err != nil {
 				return nil, err
 			}
-			el = e.readElement(req.Protocol, events, wanted, last, words)
+			el = e.readElement(in, agent, events, wanted, last, words, !spoken)
 			if !last {
 				m.elements[key] = el
 			}
@@ -391,7 +398,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			announced = el.back.InAnswer
 			prev = h.begin(h.summary)
 		}
-		if el.confirms && i > 0 && !before.user.IsZero() {
+		if el.confirms && i > 0 && !before.user.IsZero() && !spokenBefore {
 			// The element before is a summary, not the user's words.
 			h.anchors = h.anchors[:start]
 			h.texts = slices.DeleteFunc(h.texts, func(t placedText) bool { return t.anchor >= start })
@@ -400,6 +407,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, marker, words bool) (*hi
 			h.summaryAt, h.summaryAnchor = i-1, start
 		}
 		before, start = el, len(h.anchors)
+		spoken, spokenBefore = spoken || len(el.said) > 0, spoken
 		h.starts[i] = start
 		if i < openingLength && !el.user.IsZero() {
 			h.opening = append(h.opening, opening{text: el.user, at: i, anchor: start})

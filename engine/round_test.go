@@ -92,8 +92,8 @@ func TestThePlanInTheLastRoundBeforeACompactionInWordsIsInItsBlock(t *testing.T)
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.planOnly()
-			w.turn(s1, []entry{user("set it up")}, tt.answer...)
-			block := w.boundary(s1, user(fmt.Sprintf(openCompact, "[User]: set it up\n\n"+tt.said+"\n\n")))
+			w.turn(open1, []entry{user("set it up")}, tt.answer...)
+			block := w.boundary(open1, user(fmt.Sprintf(openCompact, "[User]: set it up\n\n"+tt.said+"\n\n")))
 			if got := strings.Join(headings(block), ", "); got != tt.want {
 				t.Errorf("the block holds %q, want %q\n%s\n%s", got, tt.want, block, w.log)
 			}

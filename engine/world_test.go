@@ -140,6 +140,7 @@ func (w *world) restart() {
 // request is what varies between requests besides the history.
 type request struct {
 	session, thread, fork string
+	agent                 string // opencode; "": codex, or claude-code by its protocol
 	protocol              holdfast.Protocol
 	bare                  bool // no id of any kind; session is ignored
 }
@@ -183,11 +184,16 @@ func (w *world) beginIn(ctx context.Context, r request, history ...entry) *engin
 		body = append(body, raw...)
 	}
 	req.Tools, req.List = holdfast.Span{Start: 0, End: 1}, holdfast.Span{End: len(body)}
-	if n := len(history); n > 0 && (history[n-1].User == codexMarker || strings.HasPrefix(history[n-1].User, "Here is the conversation")) {
+	if n := len(history); n > 0 && history[n-1].User == codexMarker {
 		req.ToolCount = 0 // codex offers no tools then
 	}
 	header := map[string]string{}
 	if r.bare {
+		if n := len(history); n > 0 && agents.IsMarker(history[n-1].User) {
+			req.ToolCount = 0
+		}
+	} else if r.agent == agents.OpenCode {
+		header["User-Agent"], header["X-Session-Id"] = "opencode/1.18.33", r.session
 		if n := len(history); n > 0 && agents.IsMarker(history[n-1].User) {
 			req.ToolCount = 0
 		}
@@ -230,7 +236,10 @@ func (w *world) capsules(r request) (out []string) {
 	w.t.Helper()
 	w.restart() // what counts is what another process finds
 	agent := "codex"
-	if r.protocol == holdfast.Anthropic {
+	switch {
+	case r.agent != "":
+		agent = r.agent
+	case r.protocol == holdfast.Anthropic:
 		agent = "claude-code"
 	}
 	st, err := w.st.Session(context.Background(), holdfast.Local, agent, r.session)

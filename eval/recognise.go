@@ -40,13 +40,13 @@ var wholeMarks = []struct {
 
 // wireRequest is what recognising and answering need of a body.
 type wireRequest struct {
-	Model    string            `json:"model"`
-	Stream   bool              `json:"stream"`
+	Model    string           `json:"model"`
+	Stream   bool             `json:"stream"`
 	Tools    []jsontext.Value `json:"tools"`
-	Messages []wireMessage     `json:"messages"`
-	Input    wireInput         `json:"input"`
-	Contents []wireMessage     `json:"contents"`
-	CacheKey string            `json:"prompt_cache_key"`
+	Messages []wireMessage    `json:"messages"`
+	Input    wireInput        `json:"input"`
+	Contents []wireMessage    `json:"contents"`
+	CacheKey string           `json:"prompt_cache_key"`
 
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
