@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -36,6 +37,9 @@ type Row struct {
 	place         place
 	literal, also string
 	noTools       bool // counts only when the request offers no tools
+	// whole: the request holds all of the history that it sums up, and nothing of it
+	// stays verbatim behind the summary.
+	whole bool
 	// quotes begins the history in words that the last user text holds; "": the
 	// request carries the history itself.
 	quotes string
@@ -47,23 +51,24 @@ var compactions = []Row{
 		ID: "claude-code/compact", Agent: ClaudeCode, Protocol: holdfast.Anthropic, Summary: holdfast.PlainSummary,
 		Versions: []string{"2.1.197", "2.1.332"}, Fixture: "claude-code-2.1.197/task-tools",
 		place:   lastUserText,
+		whole:   true,
 		literal: "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
 		also:    "an <analysis> block followed by a <summary> block",
 	},
 	{
 		ID: "codex/local", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.PlainSummary,
 		Versions: []string{"0.171.0"}, Fixture: "codex-0.171.0/local-compact",
-		place: turnMetadata, literal: "responses",
+		place: turnMetadata, literal: "responses", whole: true,
 	},
 	{
 		ID: "codex/local-prompt", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.PlainSummary,
 		Versions: []string{"0.171.0"}, Fixture: "codex-0.171.0/local-compact",
-		place: lastUserText, literal: "You are performing a CONTEXT CHECKPOINT COMPACTION.", noTools: true,
+		place: lastUserText, literal: "You are performing a CONTEXT CHECKPOINT COMPACTION.", noTools: true, whole: true,
 	},
 	{
 		ID: "codex/remote", Agent: Codex, Protocol: holdfast.Responses, Summary: holdfast.OpaqueSummary,
 		Versions: []string{"0.171.0"}, Fixture: "codex-0.171.0/remote-compact",
-		place: lastItemTrigger,
+		place: lastItemTrigger, whole: true,
 	},
 	{
 		ID: "opencode/compact", Agent: OpenCode, Summary: holdfast.PlainSummary,
@@ -258,6 +263,12 @@ func Continuation(p holdfast.Protocol, agent, text string, opens bool) (Returned
 
 // ofAgent reports whether a row of an agent may count in a request that names one.
 func ofAgent(row, named string) bool { return row == "" || named == "" || row == named }
+
+// SumsUpAll reports whether a compaction request by that row holds all of the history
+// as it stands. What its branch has beyond was taken back then.
+func SumsUpAll(row string) bool {
+	return slices.ContainsFunc(compactions, func(r Row) bool { return r.ID == row && r.whole })
+}
 
 // KeepsUserMessages reports whether the agent itself keeps all messages of the
 // user behind a compaction, by the row of the compaction or of the summary that

@@ -355,6 +355,9 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 	before := b.effective.Digest
 	base := len(ep.anchors) - l.next // position of an anchor at index i of h is base+i
 	if !compaction || len(ep.anchors) == 0 {
+		if l.next < len(h.anchors) {
+			ep.newest = len(ep.anchors)
+		}
 		for _, a := range h.anchors[l.next:] {
 			ep.add(a)
 		}

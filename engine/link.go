@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -153,8 +154,10 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 	case v.Kind == holdfast.Compaction && s.key.byContent() && best.ep != best.b.current() && bm.n == bm.next && h.prompt == "":
 		// Another session may go the way that one of before went until its compaction:
 		// what came behind that is none of it.
+	case v.Kind == holdfast.Compaction && agents.SumsUpAll(v.Row) && best.b.beyond(best.ep, bm, h):
+		// A person went back, and has it compacted there: what was taken back is none of it.
 	case v.Kind == holdfast.Compaction:
-		// An agent leaves its last round out of the request and keeps it verbatim
+		// An agent may leave its last rounds out of the request and keep them verbatim
 		// behind the summary, so a shorter history is no fork here.
 		best.how = "compaction"
 		best.replay = best.ep != best.b.current()
@@ -177,6 +180,15 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 		return linked{}, false
 	}
 	return linked{b: s.fork(e, set, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
+}
+
+// beyond reports whether a branch goes on behind the place up to which a history is its
+// own: by more than the newest round, which may have been broken off, or another way.
+func (b *branch) beyond(ep *epoch, m match, h *history) bool {
+	if ep != b.current() {
+		return true
+	}
+	return !m.isTip(ep) && (m.next < len(h.anchors) || m.tip+1 < ep.newest)
 }
 
 // quotedFrom finds the branch whose newest history a compaction prompt quotes.

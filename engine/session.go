@@ -84,9 +84,11 @@ type epoch struct {
 	pos     map[holdfast.Digest]int
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
 	// model wrote the summary that opens it, and answered is how many anchors it
-	// had when an answer was recorded, from 1; while in memory.
+	// had when an answer was recorded, from 1; newest is where those of the newest
+	// round begin. While in memory.
 	model    string
 	answered int
+	newest   int
 	// carried tells that its summary has a block, summaryRow which row knows it;
 	// rewritten that its own block is another one than the store has.
 	carried    bool

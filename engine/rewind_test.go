@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// rounds adds a round for each of the names, whose plan has that step under way.
+func (w *world) rounds(r request, h []entry, names ...string) []entry {
+	w.t.Helper()
+	for _, n := range names {
+		h = w.turn(r, join(h, user("do "+n)), call("c"+n, "update_plan", steps("completed:a", "completed:b", "in_progress:"+n)))
+		h = w.turn(r, join(h, result("c"+n, ok)), long("did "+n))
+	}
+	return h
+}
+
+func TestACompactionOfARewoundHistoryCarriesNothingOfWhatWasTakenBack(t *testing.T) {
+	const planned = "in_progress:a pending:b"
+	for _, tt := range []struct {
+		name string
+		r    request
+		asks entry
+		more []entry // behind the place that the person went back to
+		last int     // rounds that are taken back
+		want string
+	}{
+		{"at once", claude, user(claudeMarker), nil, 3, planned},
+		{"at once, in codex", s1, user(codexMarker), nil, 3, planned},
+		{"with a new prompt", claude, user(claudeMarker), []entry{user("another way")}, 3, planned},
+		{"with a new prompt in the place of the newest one", claude, user(claudeMarker), []entry{user("another way")}, 1, planned},
+		{"an agent that keeps its newest rounds verbatim goes on", bare, user(qwenPrompt), nil, 3, "completed:a completed:b in_progress:z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			early := w.planned(tt.r)
+			names := []string{"x", "y", "z"}
+			w.rounds(tt.r, early, names[3-tt.last:]...)
+			block := w.boundary(tt.r, join(join(early, tt.more...), tt.asks)...)
+			if got := planIn(block); got != tt.want || strings.Contains(block, "do z") != (tt.want != planned) {
+				t.Errorf("it carries %q\n%s\n%s", got, block, w.log)
+			}
+		})
+	}
+}
+
+func TestARoundThatWasBrokenOffIsNoWayBack(t *testing.T) {
+	w := newWorld(t)
+	h := w.rounds(claude, w.planned(claude), "x")
+	w.begin(claude, join(h, user("broken off"))...).Done(holdfast.Answer{})
+	w.boundary(claude, join(h, user(claudeMarker))...)
+	w.expect(claude, "completed:a completed:b in_progress:x")
+}
+
+func TestACompactionOfAHistoryFromBeforeACompactionCarriesNothingOfWhatCameBehind(t *testing.T) {
+	w := newWorld(t)
+	w.planOnly()
+	old := w.planned(claude)
+	h := w.rounds(claude, old, "x")
+	a := w.begin(claude, join(h, user(claudeMarker))...)
+	text := "sum\n\n" + a.Block
+	a.Commit(context.Background(), holdfast.TextDigest(text), true)
+	done(a, answer(text))
+	w.rounds(claude, []entry{user(claudeBack + text)}, "y")
+	a = w.begin(claude, join(old, user(claudeMarker))...)
+	if got := planIn(a.Block); got != "in_progress:a pending:b" {
+		t.Errorf("it carries %q\n%s", got, w.log)
+	}
+	text = "sum of another way\n\n" + a.Block
+	a.Commit(context.Background(), holdfast.TextDigest(text), true)
+	done(a, answer(text))
+	w.turn(claude, []entry{user(claudeBack + text), user("another way")}, call("c9", "update_plan", steps("completed:a", "in_progress:b")))
+	w.expect(claude, "completed:a completed:b in_progress:y", "completed:a in_progress:b")
+}
