@@ -292,7 +292,7 @@ func (a *Attempt) pass() *Attempt {
 // keyOf is what a request says of its session; its key is "" when it says nothing.
 func keyOf(in Inbound, v holdfast.Verdict) sessionKey {
 	if in.Run != "" {
-		return sessionKey{in.Principal, v.Agent, "run:" + in.Run}
+		return sessionKey{in.Principal, v.Agent, runPrefix + in.Run}
 	}
 	return sessionKey{in.Principal, v.Agent, v.Session}
 }

@@ -19,6 +19,15 @@ func (k sessionKey) byContent() bool { return strings.HasPrefix(k.key, contentPr
 // of agents that never send one, and of those that leave it out of a compaction.
 func (k sessionKey) searched() bool { return k.byContent() || k.agent == "" }
 
+// runPrefix begins the keys of sessions that a path names.
+const runPrefix = "run:"
+
+// holdsMany reports whether a session may hold several conversations: what names it is
+// chosen for a run, or by a client that is not known.
+func (k sessionKey) holdsMany() bool {
+	return strings.HasPrefix(k.key, runPrefix) || k.agent == "" && !k.byContent()
+}
+
 // content finds the session of a request without a session id by what the
 // request carries: calls and longer texts of the model, summaries and blocks
 // that were relayed; for a history in words also what the user said. It indexes

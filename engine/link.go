@@ -72,6 +72,11 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 			of = append(of, b)
 		}
 	}
+	if sure && s.key.holdsMany() && len(of) > 0 && (v.Kind == holdfast.Compaction || !h.summary.IsZero()) &&
+		!slices.ContainsFunc(of, func(b *branch) bool { return b.knows(h) }) {
+		e.metrics.unlinked.WithLabelValues("unknown_epoch").Inc()
+		return linked{b: s.newBranch(e, v.Thread, h), how: "unknown_epoch"}.start(), nil
+	}
 	if h.prompt != "" && len(of) > 1 {
 		return linked{b: quotedFrom(of, h), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
@@ -182,6 +187,24 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 	return linked{b: s.fork(e, set, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
 }
 
+// knows reports whether a history has anything of a branch's: what a session knows is no
+// evidence where it may hold several conversations. What the user said is not known
+// behind a restart, and then a history in words may be the branch's.
+func (b *branch) knows(h *history) bool {
+	if b.pending != nil && b.pending.row.Status == store.BoundaryCommitted || b.blockIn(h) || h.prompt != "" && len(b.current().said) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(b.epochs, func(ep *epoch) bool {
+		return !h.summary.IsZero() && ep.row.Evidence == h.summary || ep.match(h.anchors).n > 0 ||
+			slices.ContainsFunc(h.said, func(d holdfast.Digest) bool { return ep.said[d] })
+	})
+}
+
+// blockIn reports whether a history carries a block of the branch's.
+func (b *branch) blockIn(h *history) bool {
+	return slices.ContainsFunc(b.revs, func(r revision) bool { return slices.Contains(h.blocks, r.capsule.Digest) })
+}
+
 // beyond reports whether a branch goes on behind the place up to which a history is its
 // own: by more than the newest round, which may have been broken off, or another way.
 func (b *branch) beyond(ep *epoch, m match, h *history) bool {
@@ -228,12 +251,8 @@ func openedBy(of []*branch, h *history) *branch {
 	tie := false
 	for _, b := range of {
 		var c claim
-		for _, d := range h.blocks {
-			for _, r := range b.revs {
-				if r.capsule.Digest == d {
-					c.block = 1
-				}
-			}
+		if b.blockIn(h) {
+			c.block = 1
 		}
 		if b.pending != nil && b.pending.row.Status == store.BoundaryCommitted {
 			c.pending = 1

@@ -142,7 +142,8 @@ type request struct {
 	session, thread, fork string
 	agent                 string // opencode; "": codex, or claude-code by its protocol
 	protocol              holdfast.Protocol
-	bare                  bool // no id of any kind; session is ignored
+	bare                  bool   // no id of any kind; session is ignored
+	run                   string // that the path names
 }
 
 // count reads a counter without labels.
@@ -208,7 +209,7 @@ func (w *world) beginIn(ctx context.Context, r request, history ...entry) *engin
 		header["X-Codex-Turn-Metadata"] = fmt.Sprintf(`{"forked_from_thread_id":%q}`, r.fork)
 	}
 	return w.e.Begin(ctx, codec{}, engine.Inbound{
-		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x",
+		Caller: holdfast.Caller{Principal: holdfast.Local}, Path: "/v1/x", Run: r.run,
 		Header: func(n string) string { return header[n] }, Body: body, Request: req,
 	})
 }
