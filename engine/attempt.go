@@ -177,7 +177,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 			return a
 		}
 	}
-	h.adopt(func(d holdfast.Digest) bool { return s.relayed[d] })
+	h.adopt(func(text holdfast.Digest) bool { return s.relayed[assistantDigest(text)] })
 	l, err := linked{how: unsure}, error(nil)
 	if v.Kind != holdfast.Compaction {
 		l, err = e.link(ctx, s, set, v, h, len(s.branches) == 0)
@@ -201,6 +201,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		state := a.b.effective
 		a.ep.state = &state
 	}
+	e.told(s, h.anchors[l.next:])
 	e.content.learn(s.key, h)
 	if s.key.searched() || e.scribe != nil {
 		h.follow()

@@ -74,6 +74,18 @@ func (c *content) add(k sessionKey, digests ...holdfast.Digest) {
 	}
 }
 
+// drop takes a digest of a session out of the index; that it was there stays in known,
+// which is only walked to forget the session.
+func (c *content) drop(k sessionKey, d holdfast.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := indexKey{k.principal, d}
+	is := func(other sessionKey) bool { return other == k }
+	if c.index[at] = slices.DeleteFunc(c.index[at], is); len(c.index[at]) == 0 {
+		delete(c.index, at)
+	}
+}
+
 // learn indexes the strong anchors of a history and the user's texts.
 func (c *content) learn(k sessionKey, h *history) {
 	if !k.searched() {
@@ -105,7 +117,7 @@ func (c *content) answered(a *Attempt, ans holdfast.Answer) {
 			m = callMark(ev)
 		case holdfast.AssistantMessage:
 			if m = textMark(ev); m.strong {
-				c.add(s.key, summaryDigest(ev.Digest))
+				c.add(s.key, answerDigest(m.digest))
 			}
 			if ev.Len == 0 || agents.SyntheticAnswer(ev.Text) {
 				continue
@@ -152,6 +164,11 @@ func (c *content) begun(s *session) {
 
 func summaryDigest(d holdfast.Digest) holdfast.Digest {
 	return holdfast.DigestOf("summary", d.String())
+}
+
+// answerDigest is that of an answer that may turn out to be a summary, by its mark.
+func answerDigest(mark holdfast.Digest) holdfast.Digest {
+	return holdfast.DigestOf("answer", mark.String())
 }
 
 func blockDigest(d string) holdfast.Digest { return holdfast.DigestOf("block", d) }
@@ -226,12 +243,16 @@ func (c *content) match(p holdfast.Principal, h *history) (best sessionKey, top 
 	for _, d := range h.blocks {
 		count(blockDigest(d), 1<<20)
 	}
+	summary := func(text holdfast.Digest) {
+		count(summaryDigest(text), 1<<24)
+		count(answerDigest(assistantDigest(text)), 1<<24)
+	}
 	if !h.summaryText.IsZero() {
-		count(summaryDigest(h.summaryText), 1<<24)
+		summary(h.summaryText)
 	}
 	for _, o := range h.opening {
 		if o.text != h.summaryText {
-			count(summaryDigest(o.text), 1<<24)
+			summary(o.text)
 		}
 	}
 	for k, n := range score {

@@ -453,3 +453,17 @@ func TestASummaryThatIsCompactedAtOnceStaysWithItsBranch(t *testing.T) {
 		ways[1] = w.turn(bare, append(ways[1], user("go on")), answer("Yes."))
 	}
 }
+
+func TestAnAnswerThatTheConversationWentOnFromIsNoSummary(t *testing.T) {
+	for _, r := range []request{bare, s1} {
+		w := newWorld(t)
+		plan := long("1. write the reader 2. port the mapping 3. add tests")
+		h := w.turn(r, []entry{user("plan the importer, team Heron")}, plan)
+		w.turn(r, join(h, user("go")), long("fine"))
+		a := w.begin(r, user(plan.Answer), user("do that"))
+		if a.Insert != nil {
+			t.Errorf("what begins with an older answer gets the block of its conversation:\n%s\n%s", a.Insert.Text, w.log)
+		}
+		done(a, long("yes"))
+	}
+}

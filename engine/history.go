@@ -200,7 +200,11 @@ func carries(c agents.Carrier, args []byte) bool {
 }
 
 func textMark(m holdfast.AssistantMessage) mark {
-	return mark{digest: holdfast.DigestOf("assistant", m.Digest.String()), strong: m.Len >= strongText}
+	return mark{digest: assistantDigest(m.Digest), strong: m.Len >= strongText}
+}
+
+func assistantDigest(text holdfast.Digest) holdfast.Digest {
+	return holdfast.DigestOf("assistant", text.String())
 }
 
 // anchor is a mark in its place in a history.

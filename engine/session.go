@@ -32,7 +32,7 @@ type session struct {
 	memo      memo
 	toolsKey  uint64 // hash of the tools that offers was read from
 	offers    map[string]bool
-	relayed   map[holdfast.Digest]bool // longer texts of the model, newest answers
+	relayed   map[holdfast.Digest]bool // marks of longer texts of the model that stand in no history yet
 	attempts  int                      // attempts in flight
 	held      *recording.Passage       // of an unsettled session, until it is found again
 	usedAt    time.Time
@@ -130,7 +130,18 @@ func (s *session) remember(ans holdfast.Answer) {
 	}
 	for _, ev := range ans.Events {
 		if m, ok := ev.(holdfast.AssistantMessage); ok && m.Len >= strongText {
-			s.relayed[m.Digest] = true
+			s.relayed[textMark(m).digest] = true
+		}
+	}
+}
+
+// told notes the anchors that a history adds: an answer that the conversation went on
+// from was no summary. s.mu is held.
+func (e *Engine) told(s *session, anchors []anchor) {
+	for _, a := range anchors {
+		if s.relayed[a.digest] {
+			delete(s.relayed, a.digest)
+			e.content.drop(s.key, answerDigest(a.digest))
 		}
 	}
 }
