@@ -201,6 +201,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		state := a.b.effective
 		a.ep.state = &state
 	}
+	if l.how == "turn" && v.Kind == holdfast.Turn && l.next < len(h.anchors) && l.b.pending != nil && l.b.committed(l.b.pending.row.ID) {
+		l.b.pending = nil // the agent did not take it up
+	}
 	e.told(s, h.anchors[l.next:])
 	e.content.learn(s.key, h)
 	if s.key.searched() || e.scribe != nil {
@@ -529,10 +532,12 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		if !a.settled {
 			a.settled = true
 			a.bound.Status, a.bound.Block = store.BoundaryFailed, ""
-			if a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status != store.BoundaryCommitted {
-				a.b.pending = nil
+			if !a.b.committed(a.bound.ID) {
+				if a.b.pending != nil && a.b.pending.row.ID == a.bound.ID {
+					a.b.pending = nil
+				}
+				e.record(s, a.b, false, a.bound)
 			}
-			e.record(s, a.b, false, a.bound)
 			e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "failed").Inc()
 			e.event(a, "failed")
 		}

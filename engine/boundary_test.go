@@ -40,8 +40,8 @@ func (w *world) compact(r request, h []entry, opaque bool) (back entry) {
 		w.t.Fatalf("no boundary\n%s", w.log)
 	}
 	if opaque {
-		a.Commit(context.Background(), holdfast.Digest{}, false)
 		item := entry{Item: "blob"}
+		a.Commit(context.Background(), holdfast.TextDigest(item.Item), false)
 		done(a, item)
 		return item
 	}

@@ -20,6 +20,11 @@ func (b *branch) nextBoundary() holdfast.BoundaryID {
 	return holdfast.BoundaryID(newID())
 }
 
+// committed reports whether a boundary waits for its summary to come back.
+func (b *branch) committed(id holdfast.BoundaryID) bool {
+	return b.pending != nil && b.pending.row.ID == id && b.pending.row.Status == store.BoundaryCommitted
+}
+
 // beginBoundary prepares what a compaction carries.
 func (e *Engine) beginBoundary(a *Attempt) {
 	a.Boundary = true
@@ -35,10 +40,12 @@ func (e *Engine) beginBoundary(a *Attempt) {
 	a.compose()
 	a.MayCarry = a.Verdict.Summary == holdfast.PlainSummary && (a.Block != "" || b.reading != nil)
 	row = a.bound
-	if b.pending == nil || b.pending.row.Status != store.BoundaryCommitted {
+	if b.committed(row.ID) {
+		e.record(a.s, b, false) // its summary may be in use
+	} else {
 		b.pending = &boundary{row: row}
+		e.record(a.s, b, false, row)
 	}
-	e.record(a.s, b, false, row)
 	e.event(a, "started")
 }
 
@@ -165,7 +172,7 @@ func (a *Attempt) Commit(ctx context.Context, summary holdfast.Digest, delivered
 		return
 	}
 	a.settled = true
-	again := a.b.pending != nil && a.b.pending.row.ID == a.bound.ID && a.b.pending.row.Status == store.BoundaryCommitted
+	again := a.b.committed(a.bound.ID)
 	a.bound.Status, a.bound.Summary, a.bound.At = store.BoundaryCommitted, summary, e.now()
 	if !delivered {
 		a.bound.Block = ""

@@ -173,7 +173,8 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 			best.how = "retry"
 		}
 		return best, true
-	case best.ep == best.b.current() && !h.summary.IsZero() && best.b.pending != nil && best.b.pending.row.Status == store.BoundaryCommitted:
+	case best.ep == best.b.current() && !h.summary.IsZero() && best.b.pending != nil && best.b.committed(best.b.pending.row.ID) &&
+		(best.ep.written.IsZero() || best.ep.written == best.b.pending.row.Summary):
 		// A compaction is waiting for its summary, and the summary is the one of
 		// before, word for word.
 		return linked{}, false
@@ -242,10 +243,11 @@ func quotedFrom(of []*branch, h *history) *branch {
 }
 
 // openedBy finds the branch that a new summary belongs to: the one whose block
-// it carries, else the one that waits for its summary to come back, else the
-// one that shares history with it. nil when two wait and nothing tells them apart.
+// it carries, else the one whose summary it is, else the one that waits for some
+// summary to come back, else the one that shares history with it. nil when two wait
+// and nothing tells them apart.
 func openedBy(of []*branch, h *history) *branch {
-	type claim struct{ block, pending, shared int }
+	type claim struct{ block, own, pending, shared int }
 	var best *branch
 	var top claim
 	tie := false
@@ -257,11 +259,14 @@ func openedBy(of []*branch, h *history) *branch {
 		if b.pending != nil && b.pending.row.Status == store.BoundaryCommitted {
 			c.pending = 1
 		}
+		if b.awaits(h) {
+			c.own = 1
+		}
 		c.shared = b.current().match(h.anchors).n
 		switch {
-		case best == nil || less(top.block, c.block, top.pending, c.pending, top.shared, c.shared) < 0:
+		case best == nil || less(top.block, c.block, top.own, c.own, top.pending, c.pending, top.shared, c.shared) < 0:
 			best, top, tie = b, c, false
-		case less(top.block, c.block, top.pending, c.pending, top.shared, c.shared) == 0:
+		case less(top.block, c.block, top.own, c.own, top.pending, c.pending, top.shared, c.shared) == 0:
 			tie = true
 		}
 	}
@@ -527,7 +532,7 @@ func (e *Engine) openEpoch(b *branch, h *history) linked {
 	row := store.Epoch{Branch: b.row.ID, N: b.row.Epoch, Evidence: h.summary, Revision: b.effective.Revision, OpenedAt: now}
 	ep := newEpoch(row)
 	if b.pending != nil {
-		ep.model = b.pending.model
+		ep.model, ep.written = b.pending.model, b.pending.row.Summary
 	}
 	b.epochs = append(b.epochs, ep)
 	b.confirmed = b.effective

@@ -75,3 +75,67 @@ func TestACompactionOfAHistoryFromBeforeACompactionCarriesNothingOfWhatCameBehin
 	w.turn(claude, []entry{user(claudeBack + text), user("another way")}, call("c9", "update_plan", steps("completed:a", "in_progress:b")))
 	w.expect(claude, "completed:a completed:b in_progress:y", "completed:a in_progress:b")
 }
+
+func TestACompactionThatTheAgentDiscardsOpensNoEpochBehindARewind(t *testing.T) {
+	for _, goesOn := range []bool{false, true} {
+		w := newWorld(t)
+		w.planOnly()
+		compact := func(h []entry, text string) string {
+			a := w.begin(claude, join(h, user(claudeMarker))...)
+			text += "\n\n" + a.Block
+			a.Commit(context.Background(), holdfast.TextDigest(text), true)
+			done(a, answer(text))
+			return text
+		}
+		text := compact(w.planned(claude), "sum")
+		early := w.turn(claude, []entry{user(claudeBack + text), user("next")}, long("first"))
+		h := w.rounds(claude, early, "x")
+		compact(h, "discarded")
+		if goesOn {
+			w.turn(claude, join(h, user("and more")), long("more"))
+		}
+		r := w.turn(claude, join(early, user("another way")), long("another"))
+		if got := planIn(w.boundary(claude, join(r, user(claudeMarker))...)); got != "in_progress:a pending:b" {
+			t.Errorf("goes on %v: it carries %q\n%s", goesOn, got, w.log)
+		}
+	}
+}
+
+func TestTwoOpaqueCompactionsOnTwoWaysAreToldApart(t *testing.T) {
+	w := newWorld(t)
+	w.planOnly()
+	h := w.planned(s1)
+	compact := func(h []entry, item string) {
+		a := w.begin(s1, join(h, entry{Trigger: true})...)
+		a.Commit(context.Background(), holdfast.TextDigest(item), false)
+		done(a, entry{Item: item})
+	}
+	compact(w.turn(s1, join(h, user("one way")), long("one")), "one")
+	y := w.turn(s1, join(h, user("another way")), call("c2", "update_plan", steps("completed:a", "in_progress:b")))
+	compact(w.turn(s1, join(y, result("c2", ok)), long("another")), "another")
+	for item, want := range map[string]string{"another": "completed:a in_progress:b", "one": "in_progress:a pending:b"} {
+		b := w.begin(s1, user("build it"), entry{Item: item}, user("go on"))
+		if b.Insert == nil || planIn(b.Insert.Text) != want {
+			t.Errorf("behind %s stands %+v, want %s\n%s", item, b.Insert, want, w.log)
+		}
+		done(b, long("yes"))
+	}
+}
+
+func TestACompactionThatIsAskedForAgainAndBreaksOffLeavesTheFirst(t *testing.T) {
+	w := newWorld(t)
+	w.planOnly()
+	h := w.planned(bare)
+	a := w.begin(bare, join(h, user(qwenPrompt))...)
+	text := "sum\n\n" + a.Block
+	a.Commit(context.Background(), holdfast.TextDigest(text), true)
+	done(a, answer(text))
+	w.begin(bare, join(h, user(qwenPrompt))...).Done(holdfast.Answer{})
+	w.restart()
+	b := w.begin(bare, user(text), answer(gotIt), user("go on"))
+	from, _, _ := a.Place()
+	if to, _, _ := b.Place(); from != to {
+		t.Errorf("the next epoch is of another session\n%s", w.log)
+	}
+	done(b, long("yes"))
+}

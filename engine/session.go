@@ -89,6 +89,8 @@ type epoch struct {
 	model    string
 	answered int
 	newest   int
+	// written is the summary that opens it, as the model wrote it; zero: not known.
+	written holdfast.Digest
 	// carried tells that its summary has a block, summaryRow which row knows it;
 	// rewritten that its own block is another one than the store has.
 	carried    bool
@@ -363,8 +365,11 @@ func restore(st store.BranchState) (*branch, error) {
 	cur := b.current()
 	b.confirmed, b.foldedThrough = b.at(cur.row.N, len(cur.anchors)), len(cur.anchors)
 	for _, bd := range st.Boundaries {
-		if bd.Epoch == cur.row.N {
+		switch {
+		case bd.Epoch == cur.row.N:
 			b.pending = &boundary{row: bd}
+		case bd.Epoch == cur.row.N-1 && bd.Status == store.BoundaryCommitted:
+			cur.written = bd.Summary
 		}
 	}
 	b.stored = cursor{epochs: len(b.epochs), anchors: len(cur.anchors), revs: len(b.revs)}

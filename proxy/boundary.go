@@ -94,7 +94,7 @@ func (b *boundary) finish(ans holdfast.Answer) {
 	if ans.Complete && summarised(ans, b.x.attempt.Verdict.Summary) {
 		summary := b.patcher.Summary()
 		if !b.patcher.Patched() {
-			summary = lastText(ans)
+			summary = summaryOf(ans)
 		}
 		b.x.commit(summary, b.patcher.Patched())
 	}
@@ -189,7 +189,7 @@ func (x *exchange) patched(raw []byte) []byte {
 		if err != nil || !ans.Complete || !summarised(ans, a.Verdict.Summary) {
 			return
 		}
-		summary, delivered := lastText(ans), false
+		summary, delivered := summaryOf(ans), false
 		if block := x.block(); block != "" {
 			if patched, digest, ok := x.form.writer.PatchBody(raw, block); ok {
 				out, summary, delivered = patched, digest, true
@@ -230,11 +230,16 @@ func summarised(ans holdfast.Answer, form holdfast.SummaryForm) bool {
 	return text && !call
 }
 
-// lastText is the digest of the last text of an answer.
-func lastText(ans holdfast.Answer) (d holdfast.Digest) {
+// summaryOf is the digest of an answer's summary: of its last text, or opaque item.
+func summaryOf(ans holdfast.Answer) (d holdfast.Digest) {
 	for _, ev := range ans.Events {
-		if m, ok := ev.(holdfast.AssistantMessage); ok && m.Len > 0 {
-			d = m.Digest
+		switch ev := ev.(type) {
+		case holdfast.AssistantMessage:
+			if ev.Len > 0 {
+				d = ev.Digest
+			}
+		case holdfast.CompactionItem:
+			d = ev.Digest
 		}
 	}
 	return d
