@@ -467,3 +467,28 @@ func TestAnAnswerThatTheConversationWentOnFromIsNoSummary(t *testing.T) {
 		done(a, long("yes"))
 	}
 }
+
+func TestCallIdsThatRecurInEveryConversationMixNone(t *testing.T) {
+	ids := []string{"functions.bash:0", "functions.update_plan:1"}
+	for _, restarted := range []bool{false, true} {
+		w := newWorld(t)
+		begin := func(first, plan string) []entry {
+			h := w.turn(bare, []entry{user(first)}, call(ids[0], "Bash", "{}"))
+			h = w.turn(bare, join(h, result(ids[0], "x")), call(ids[1], "update_plan", steps("in_progress:"+plan)))
+			return w.turn(bare, join(h, result(ids[1], ok)), answer("Done."))
+		}
+		a, b := begin("build A for team Heron", "a"), begin("fix B", "b")
+		if restarted {
+			w.restart()
+		}
+		w.turn(bare, join(a, user("go on with A")), answer("Sure."))
+		b = w.turn(bare, join(b, user("go on with B")), answer("Sure."))
+		block := w.boundary(bare, join(b, user(qwenPrompt))...)
+		if strings.Contains(block, "Heron") || planIn(block) != "in_progress:b" {
+			t.Errorf("restarted %v: B's compaction carries %q\n%s", restarted, planIn(block), block)
+		}
+		if got := w.sessions(); len(got) != 2 || got[0] != "in_progress:b" || got[1] != "in_progress:a" {
+			t.Errorf("restarted %v: sessions hold %q", restarted, got)
+		}
+	}
+}

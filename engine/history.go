@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ type mark struct {
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
 	said   bool   // the call stands in a text, so that its id is its place
-	acted  bool   // a call without an id: with all that stands before it, it is strong
+	acted  bool   // a call without an id of its own: with all that stands before it, it is strong
 	// text is what extraction may read, and whose it is; "" for none.
 	text string
 	role extract.Role
@@ -178,6 +179,11 @@ func (el *element) says(m *mark, carrier, text string) {
 // id of a result ends with the mark, and answers the first open call of its tool.
 func placeless(id string) bool { return strings.Contains(id, "#") }
 
+// counted are ids that only tell which call of its conversation it is: Kimi K2 writes
+// functions.NAME:N (vLLM's parser kimi_k2), some servers call_N. They recur in every
+// conversation.
+var counted = regexp.MustCompile(`^(?:functions\..*:|call_?|tool_?)?\d{1,6}$`)
+
 func (el *element) call(ev holdfast.ToolCall) {
 	m := callMark(ev)
 	if carrier, ok := agents.CarrierOf(ev.Name); ok && carries(carrier, ev.Arguments) {
@@ -191,7 +197,8 @@ func (el *element) call(ev holdfast.ToolCall) {
 }
 
 func callMark(ev holdfast.ToolCall) mark {
-	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !placeless(ev.ID), said: placeless(ev.ID), acted: placeless(ev.ID)}
+	acted := placeless(ev.ID) || counted.MatchString(ev.ID)
+	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !acted, said: placeless(ev.ID), acted: acted}
 }
 
 // carries leaves out calls of general tools that write anything but a plan.
