@@ -87,6 +87,7 @@ type Attempt struct {
 	session  holdfast.SessionID
 	branch   holdfast.BranchID
 	settled  bool
+	ended    bool          // Done was called
 	left     time.Duration // that it may still wait for extraction
 	again    bool          // its session was overtaken while it waited
 	was      branch        // then: what was heard of its branch, which is in no store
@@ -483,14 +484,15 @@ func (a *Attempt) Keep(tool string) bool {
 }
 
 // Relayed notes that the answer's terminal event goes to the client now, so
-// that a compaction request that follows waits for Done. Safe for concurrent use.
+// that a compaction request that follows waits for Done; behind Done it is nothing.
+// Safe for concurrent use.
 func (a *Attempt) Relayed() {
 	if a.b == nil {
 		return
 	}
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	if a.s.attempts > 0 {
+	if !a.ended { // a decoder may learn of it only when it is closed
 		a.s.answering[a] = true
 	}
 }
@@ -522,7 +524,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts--
-	s.usedAt = e.now()
+	s.usedAt, a.ended = e.now(), true
 	delete(s.answering, a)
 	s.settled.Broadcast()
 	if s.dead {

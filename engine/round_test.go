@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -99,4 +101,20 @@ func TestThePlanInTheLastRoundBeforeACompactionInWordsIsInItsBlock(t *testing.T)
 			}
 		})
 	}
+}
+
+func TestAnAnswerThatIsRelayedBehindItsEndHoldsNoCompactionUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := w.planned(s1)
+		late, flying := w.begin(s1, h...), w.begin(s1, h...)
+		done(late)
+		late.Relayed()
+		began := time.Now()
+		w.boundary(s1, join(h, user(codexMarker))...)
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("it waited %v for an answer that has ended", waited)
+		}
+		done(flying)
+	})
 }
