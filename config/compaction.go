@@ -196,6 +196,7 @@ const (
 	compactionKey = "conversation.compaction"
 	rulesKey      = compactionKey + ".rules"
 	autoKey       = compactionKey + ".auto"
+	summaryPart   = ".summary" // of the key of a rule
 )
 
 func (r *reader) compaction(f file, c *Compaction) error {
@@ -272,7 +273,7 @@ func (r *reader) rule(key string, in policyFile, out *Rule) error {
 	if err := choose(r, key+".tool_calls", in.ToolCalls, &out.ToolCalls); err != nil {
 		return err
 	}
-	key += ".summary"
+	key += summaryPart
 	if !r.has(key) {
 		return nil
 	}

@@ -10,9 +10,8 @@
 //     where no layer has one.
 //   - Every key has a consumer, and a value that could have no effect is
 //     refused: a setting is in force, overruled by a later layer, or an error,
-//     never ignored. Only [conversation.compaction.auto], which a conversation
-//     switches on for itself and whose granularity it chooses, and a server of
-//     [mcp] may stand prepared while off.
+//     never ignored. Only [conversation.compaction.auto] and a server of [mcp] may
+//     stand prepared while off.
 //   - An error names the layer, in a file the line, and the key, and says what to
 //     write instead; an unknown key also shows its line and the nearest known
 //     key. One table, keys, is the source of those texts and of the schema.
@@ -23,8 +22,8 @@
 //     name, may alone turn off what is kept and not on.
 //   - Secrets never stand in a layer. A credential is a reference, and no
 //     error repeats a value that may be one.
-//   - What decides what is run, or may spend money or send data elsewhere (the
-//     table guarded) is refused in the file of a workspace, which may come from others, until a person has
+//   - What decides what is run or erased, or may spend money or send data elsewhere
+//     (the table guarded) is refused in the file of a workspace, which may come from others, until a person has
 //     trusted its very bytes, and in a conversation always: it can be imported.
 //
 // The room is a large one because each key needs five things here: a type, a

@@ -100,14 +100,26 @@ func choice[T ~string](values ...T) kind {
 }
 
 // guarded are the keys, some of them only reserved, that with all below them
-// decide what is run, what is spent and where data goes. Of the tools also what is
-// denied is guarded: a list takes the place of the one before, so that it could
-// allow again what the user's own file denies.
-var guarded = []string{"upstream", "mcp", "tools", "models.*.upstream", "models.*.price", "compaction_continuity.extractor", "session_policy", "budget", "transcripts", "usage", "principals"}
+// decide what is run, what is spent, where data goes and when it is erased. Of the
+// tools also what is denied is guarded: a list takes the place of the one before, so
+// that it could allow again what the user's own file denies. Automatic compaction is
+// guarded by its switch: what it does may be prepared with a summary.
+var guarded = []string{
+	"upstream", "mcp", "tools", "models.*.upstream", "models.*.price",
+	continuityKey + ".ttl", extractorKey, policyKey, budgetKey, "transcripts", "usage", "principals",
+	"query.model", "query.system", "query.max_calls", "query.titles", "query.title_model",
+	rulesKey + summaryPart, autoKey + ".enabled", autoKey + ".rule" + summaryPart,
+}
 
 // isGuarded takes the name of a key in keys.
 func isGuarded(name string) bool {
 	return slices.ContainsFunc(guarded, func(g string) bool { return name == g || strings.HasPrefix(name, g+".") })
+}
+
+// needsTrust tells of the name of a key in keys whether a layer may have it only
+// where it is trusted. A table alone sets nothing, save that of a summary.
+func needsTrust(name string) bool {
+	return isGuarded(name) && (keys[name].value.Type != "object" || strings.HasSuffix(name, summaryPart))
 }
 
 // allKeys is every key that there is, in the order of a file. Errors, hints, the

@@ -325,8 +325,8 @@ func TestErrorsOfVariablesNameThem(t *testing.T) {
 }
 
 func TestAConversationGivesAJSONObject(t *testing.T) {
-	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7}},"query":{"model":"gpt-5"},
-		"conversation":{"compaction":{"rules":[{"summary":{}},{"keep_first":0,"reasoning":"strip"}],"auto":{"trigger_ratio":0.5}}}}`))
+	l, err := ConversationLayer("conversation", []byte(`{"limits":{"body":1048576},"models":{"gpt-4.1":{"context_window":7}},"query":{"tool_timeout":"5s"},
+		"conversation":{"compaction":{"rules":[{"tool_calls":"omit"},{"keep_first":0,"reasoning":"strip"}],"auto":{"trigger_ratio":0.5}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,10 +337,10 @@ func TestAConversationGivesAJSONObject(t *testing.T) {
 	want := Default()
 	want.Limits.Body = 1 << 20
 	want.Models = map[string]Model{"gpt-4.1": {ContextWindow: 7}}
-	want.Query.Model = "gpt-5"
+	want.Query.ToolTimeout = 5 * time.Second
 	want.Compaction.Auto.TriggerRatio = 0.5
 	want.Compaction.Rules = []Rule{
-		{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: KeepTools, Summary: &SummaryRule{}},
+		{KeepFirst: builtIn.KeepFirst, KeepLast: builtIn.KeepLast, Reasoning: KeepReasoning, ToolCalls: OmitTools},
 		{KeepFirst: Bound{Kind: BoundTurns}, KeepLast: builtIn.KeepLast, Reasoning: StripReasoning, ToolCalls: KeepTools},
 	}
 	if diff := cmp.Diff(want, m.Config); diff != "" {
@@ -373,8 +373,11 @@ func TestErrorsOfAConversation(t *testing.T) {
 		`{"mcp":{"a":{"command":"sh"}}}`:         "conversation: mcp.a.command" + guarded,
 		`{"mcp":{"a":{"env":{"A":"1"}}}}`:        "conversation: mcp.a.env.A" + guarded,
 		`{"models":{"a":{"upstream":"openai"}}}`: "conversation: models.a.upstream" + guarded,
-		`{"query":{"max_calls":0}}`:              "conversation: query.max_calls must be from 1 to 1000",
-		`{"models":{"a":{"context_window":[]}}}`: "conversation: models.a.context_window must be a whole number such as 200000",
+		`{"query":{"max_calls":0}}`:              "conversation: query.max_calls" + guarded,
+		`{"query":{"model":"gpt-5"}}`:            "conversation: query.model" + guarded,
+		`{"query":{"max_result":0}}`:             "conversation: query.max_result must be from 1KB to 10MB",
+		`{"conversation":{"compaction":{"rules":[{"summary":{}}]}}}`: "conversation: conversation.compaction.rules.summary" + guarded,
+		`{"models":{"a":{"context_window":[]}}}`:                     "conversation: models.a.context_window must be a whole number such as 200000",
 	} {
 		l, err := ConversationLayer("conversation", []byte(text))
 		if err == nil {

@@ -157,7 +157,7 @@ func (r *reader) layer(i int, f *file) error {
 		return err
 	}
 	for _, key := range sortedKeys(own) {
-		if known := knownKey(key); l.refusal != "" && isGuarded(known) && keys[known].value.Type != "object" {
+		if known := knownKey(key); l.refusal != "" && needsTrust(known) {
 			return r.fail(own[key], "%s %s", plainKey(key), l.refusal)
 		}
 	}

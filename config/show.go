@@ -185,9 +185,40 @@ func (n *node) key(path string, i int) string {
 	return join(path, keyPart(n.fields[i].name))
 }
 
+// written is what a document has at a path, in the order of keys.
+func written(path, name string, value any) *node {
+	switch v := value.(type) {
+	case map[string]any:
+		n := section(name)
+		for _, part := range sortedKeys(v) {
+			n.fields = append(n.fields, written(join(path, keyPart(part)), part, v[part]))
+		}
+		place := func(n *node) int {
+			known := knownKey(join(path, keyPart(n.name)))
+			return slices.IndexFunc(allKeys, func(k key) bool { return k.name == known })
+		}
+		slices.SortStableFunc(n.fields, func(a, b *node) int { return place(a) - place(b) })
+		return n
+	case []any:
+		texts, n := []string{}, &node{name: name, list: true}
+		for i, item := range v {
+			if text, ok := item.(string); ok {
+				texts = append(texts, text)
+				continue
+			}
+			n.fields = append(n.fields, written(element(path, i), "", item))
+		}
+		if n.fields == nil {
+			return leaf(name, texts)
+		}
+		return n
+	}
+	return leaf(name, value)
+}
+
 // pick is a tree with no other values than those of some keys; nil for none.
 func (n *node) pick(path string, some func(key string) bool) *node {
-	if n.value != nil {
+	if n.value != nil || n.says() {
 		if some(path) {
 			return n
 		}
@@ -205,6 +236,9 @@ func (n *node) pick(path string, some func(key string) bool) *node {
 	}
 	return &part
 }
+
+// says reports whether a table says something by being there, although it is empty.
+func (n *node) says() bool { return n.value == nil && len(n.fields) == 0 && "."+n.name == summaryPart }
 
 // toml writes what stands in a table.
 func (n *node) toml(origins bool) string {
@@ -234,9 +268,8 @@ func (n *node) write(b *strings.Builder, path string, origins bool) {
 				element.write(b, path, origins)
 			}
 		default:
-			// A table of tables needs no header; an empty one says by it that it is
-			// there.
-			if len(field.fields) == 0 && field.name == "summary" || slices.ContainsFunc(field.fields, func(n *node) bool { return n.value != nil }) {
+			// A table of tables needs no header.
+			if field.says() || slices.ContainsFunc(field.fields, func(n *node) bool { return n.value != nil }) {
 				b.WriteString("\n[" + path + "]\n")
 			}
 			field.write(b, path, origins)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -57,8 +59,8 @@ func (w *Workspace) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Guarded is what the file sets that needs trust, in TOML; "" for nothing.
-// Errors are those of Merge.
+// Guarded is what the file sets that needs trust, in TOML, with its own values; ""
+// for nothing. Errors are those of Merge.
 func (w *Workspace) Guarded() (string, error) {
 	r := reader{layers: []Layer{FileLayer(w.Path, w.data)}, places: map[string]place{}}
 	var f file
@@ -69,7 +71,11 @@ func (w *Workspace) Guarded() (string, error) {
 	if err := r.guarded(f, &c); err != nil {
 		return "", err
 	}
-	shown := tree(c).pick("", func(key string) bool { return r.has(key) && isGuarded(knownKey(key)) })
+	var whole map[string]any
+	if err := toml.Unmarshal(w.data, &whole); err != nil {
+		return "", r.syntax(1, err)
+	}
+	shown := written("", "", whole).pick("", func(key string) bool { return needsTrust(knownKey(key)) })
 	if shown == nil {
 		return "", nil
 	}

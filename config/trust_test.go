@@ -55,17 +55,30 @@ func TestGuardedKeysNeedTrustInTheVeryBytes(t *testing.T) {
 		"[tools]\nallow = [\"*\"]":                               ":2: tools.allow ",
 		"[[budget]]\nname = \"a\"\nper = \"day\"\nhard = 1000":   ":1: budget ",
 		"models.m.price = {input = 0, output = 0}":               ":1: models.m.price.input ",
-		"tools.deny = []": ":1: tools.deny ",
-		"[mcp.a]\nenabled = true\ncommand = \"sh\"":                   ":3: mcp.a.command ",
-		"mcp.a.env.B = \"1\"":                                         ":1: mcp.a.env.B ",
-		"[models.\"m.n\"]\ncontext_window = 5\nupstream = \"openai\"": ":3: models.\"m.n\".upstream ",
+		"tools.deny = []":                                                            ":1: tools.deny ",
+		"[compaction_continuity]\nttl = \"1h\"":                                      ":2: compaction_continuity.ttl ",
+		"[compaction_continuity.extractor]\nenabled = true":                          ":2: compaction_continuity.extractor.enabled ",
+		"query.model = \"m\"":                                                        ":1: query.model ",
+		"query.system = \"Be brief.\"":                                               ":1: query.system ",
+		"query.max_calls = 1000":                                                     ":1: query.max_calls ",
+		"query.titles = true":                                                        ":1: query.titles ",
+		"query.title_model = \"m\"":                                                  ":1: query.title_model ",
+		"conversation.compaction.auto.enabled = true":                                ":1: conversation.compaction.auto.enabled ",
+		"conversation.compaction.auto.rule.summary = {}":                             ":1: conversation.compaction.auto.rule.summary ",
+		"[[conversation.compaction.rules]]\nsummary = {}":                            ":2: conversation.compaction.rules.summary ",
+		"[[conversation.compaction.rules]]\n[conversation.compaction.rules.summary]": ":2: conversation.compaction.rules.summary ",
+		"[mcp.a]\nenabled = true\ncommand = \"sh\"":                                  ":3: mcp.a.command ",
+		"mcp.a.env.B = \"1\"":                                                        ":1: mcp.a.env.B ",
+		"[models.\"m.n\"]\ncontext_window = 5\nupstream = \"openai\"":                ":3: models.\"m.n\".upstream ",
 	} {
 		w.write("home/project/sub/.holdfast.toml", text)
 		w.fails(text, holdfast.ErrConfig, other+want+notTrusted)
 	}
 	w.write("home/project/sub/.holdfast.toml", "Tools.allow = [\"*\"]")
 	w.fails("in capitals", holdfast.ErrConfig, other+":1: unknown key \"Tools\"\n    Tools.allow = [\"*\"]\nDid you mean \"tools\"?")
-	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.model = \"m\"\nmodels.m.context_window = 2\n[tools]\n")
+	w.write("home/project/sub/.holdfast.toml", "limits.body = 100_002\nquery.tool_timeout = \"5s\"\nquery.max_result = 2000\nmodels.m.context_window = 2\n"+
+		"compaction_continuity.max_capsule_tokens = 2000\nconversation.compaction.auto.rule.keep_first = 2\n"+
+		"[[conversation.compaction.rules]]\nreasoning = \"strip\"\n[tools]\n")
 	w.body("what needs no trust", 100_002, other+":1")
 	w.write("home/project/sub/.holdfast.toml", "transcripts = {enabled = false}")
 	w.DataDir = ""
@@ -152,11 +165,14 @@ func TestWhatNeedsTrustIsShownByItsValues(t *testing.T) {
 		"transcripts = {enabled = true}\nlimits.body = 100_001\n": "[transcripts]\nenabled = true\n",
 		"[tools]\n[mcp.a]\n[models.m]\ncontext_window = 5\n":      "",
 		"tools.deny = []\n":                                       "[tools]\ndeny = []\n",
+		"[compaction_continuity]\nfork = \"empty\"\nttl = \"60m\"\nextractor = {enabled = true, route = \"a:b\"}\n":                                                                            "[compaction_continuity]\nttl = \"60m\"\n\n[compaction_continuity.extractor]\nenabled = true\nroute = \"a:b\"\n",
+		"[[conversation.compaction.rules]]\nkeep_first = 2\nsummary = {}\n":                                                                                                                    "[[conversation.compaction.rules]]\n\n[conversation.compaction.rules.summary]\n",
+		"[[conversation.compaction.rules]]\nstrategy = \"replace\"\n[[conversation.compaction.rules]]\nsummary.model = \"m\"\n[conversation.compaction.auto]\nmin_turns = 3\nenabled = true\n": "[[conversation.compaction.rules]]\n\n[conversation.compaction.rules.summary]\nmodel = \"m\"\n\n[conversation.compaction.auto]\nenabled = true\n",
 		// Each is shown also where the rest of it stands in another layer.
 		"mcp.a = {enabled = false, args = [\"-x\"]}\n":                                                              "[mcp.a]\nenabled = false\nargs = [\"-x\"]\n",
-		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n\n[models.m.price]\ninput = 1.0\noutput = 2.0\n",
-		"transcripts.enabled = true\n[models.n]\n[models.m]\nprice = {output = 2}\n":                                "[transcripts]\nenabled = true\n\n[models.m.price]\noutput = 2.0\n",
-		"[mcp.a]\nurl = \"http://\\u0068\"\n[mcp.a.headers]\nX = \"\\u0031\"\n[query]\nmodel = \"m\"\n":             "[mcp.a]\nurl = \"http://h\"\n\n[mcp.a.headers]\nX = \"1\"\n",
+		"[models.m]\nupstream = \"work\"\ncontext_window = 5\nprice = {input = 1, output = 2}\n":                    "[models.m]\nupstream = \"work\"\n\n[models.m.price]\ninput = 1\noutput = 2\n",
+		"transcripts.enabled = true\n[models.n]\n[models.m]\nprice = {output = 2}\n":                                "[transcripts]\nenabled = true\n\n[models.m.price]\noutput = 2\n",
+		"[mcp.a]\nurl = \"http://\\u0068\"\n[mcp.a.headers]\nX = \"\\u0031\"\n[query]\nmodel = \"m\"\n":             "[query]\nmodel = \"m\"\n\n[mcp.a]\nurl = \"http://h\"\n\n[mcp.a.headers]\nX = \"1\"\n",
 		"upstream = [{name = \"a\", protocol = \"chat\", base_url = \"http://\\u0068\", models = [\"\\u202e\"]}]\n": "[[upstream]]\nname = \"a\"\nprotocol = \"chat\"\nbase_url = \"http://h\"\nmodels = [\"\\u202E\"]\n",
 	} {
 		file, err := ReadWorkspace(w.write("home/project/.holdfast.toml", text))

@@ -63,8 +63,8 @@ func (a *app) configTrust() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Let the file of a workspace decide what is run and where data goes",
-		Long: "A .holdfast.toml may come from others, so it may not set upstreams, tools and the like\n" +
-			"until you have trusted it. Trust holds for the file as it is: when it changes, it\n" +
+		Long: "A .holdfast.toml may come from others, so it may not set upstreams, models that are asked,\n" +
+			"tools, what is erased and the like until you have trusted it. Trust holds for the file as it is: when it changes, it\n" +
 			"must be trusted again. Without FILE it is the nearest one from here upward.",
 		Example: "  holdfast config trust\n  holdfast config trust ../.holdfast.toml --yes\n  holdfast config trust --remove",
 		Args:    arguments(0, 1, "[FILE]"),
