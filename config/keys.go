@@ -180,11 +180,11 @@ var allKeys = slices.Concat(
 	policyKeys(autoKey+".rule"),
 	[]key{
 		{name: "query", kind: table, about: "Conversations of holdfast query with a model."},
-		{name: "query.model", kind: anyText(`a text such as "claude-sonnet-4-5"`), about: "The model; \"\": none is set."},
+		{name: "query.model", kind: anyText(`a text such as "claude-sonnet-4-5"`), about: "The model, or UPSTREAM:MODEL; \"\": none is set."},
 		{name: "query.system", kind: anyText(`a text such as "Be brief."`), about: "The system text; \"\": none."},
 		{name: "query.max_calls", kind: whole(50, 1, 1000), about: "How often the model may be called in one turn."},
 		{name: "query.titles", kind: boolean, about: "Let a model give conversations their titles, in the background."},
-		{name: "query.title_model", kind: anyText(`a text such as "claude-haiku-4-5"`), about: "The model that does so, a small one; \"\": that of the conversation."},
+		{name: "query.title_model", kind: anyText(`a text such as "claude-haiku-4-5"`), about: "The model that does so, a small one, or UPSTREAM:MODEL; \"\": that of the conversation."},
 		{name: "query.tool_timeout", kind: duration(`"60s" or "5m"`), about: "How long one call of a tool may take, 1s to 1h."},
 		{name: "query.max_result", kind: size, about: "What the result of a tool may take of a request, 1KB to 10MB."},
 		{name: "tools", kind: table, about: "Which tools a model may call."},
@@ -224,7 +224,7 @@ func policyKeys(rule string) []key {
 		{name: rule + ".summary", kind: table, about: "Put a summary in the place of the turns."},
 		{name: rule + ".summary.instructions", kind: text("Keep every file name.", ""), about: "The instructions for the summarizer, in place of its own."},
 		{name: rule + ".summary.context", kind: text("The project is a compiler.", ""), about: "What the summarizer is told beside the turns."},
-		{name: rule + ".summary.model", kind: text("claude-haiku-4-5", ""), about: "The model that writes the summary. Not given: the conversation's own."},
+		{name: rule + ".summary.model", kind: text("claude-haiku-4-5", ""), about: "The model that writes the summary, or UPSTREAM:MODEL. Not given: the conversation's own."},
 	}
 }
 

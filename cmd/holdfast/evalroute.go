@@ -49,12 +49,12 @@ func (a *app) newExtractor(x extracting, route string) (*extractor, error) {
 	e := &extractor{extracting: x, models: m, cfg: merged.Config, found: extraction.Model{
 		Upstream: name, Name: model, Discarded: map[string]int{}, Dropped: map[string]int{},
 	}, shown: progressLine(a.err)}
-	client, served, err := m.client(model, holdfast.ForExtraction)
+	way, err := m.caller(route, holdfast.ForExtraction)
 	if err != nil {
 		return nil, err
 	}
-	known, _ := m.catalogue.Model(served, model)
-	e.client, e.price = client, known.Price
+	known, _ := m.catalogue.Model(m.upstreams[0], model)
+	e.client, e.price = way.c, known.Price
 	return e, e.client.Ready()
 }
 
@@ -95,9 +95,11 @@ func (a *app) readIn(ctx context.Context, d database, e *extractor, sessions []e
 		record(attempt)
 		e.ended(attempt)
 	}
-	if e.client, _, err = e.models.client(e.found.Name, holdfast.ForExtraction); err != nil {
+	way, err := e.models.caller(e.found.Upstream+":"+e.found.Name, holdfast.ForExtraction)
+	if err != nil {
 		return err
 	}
+	e.client = way.c
 	return e.read(ctx, sessions)
 }
 

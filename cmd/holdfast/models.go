@@ -51,17 +51,42 @@ func modelEntries(cfg config.Config) (list []provider.Model) {
 	return list
 }
 
-// client finds the upstream of a model, with its key: that of the configuration,
-// or else what the provider's variable holds. Its calls have a purpose.
-func (m *models) client(name string, purpose holdfast.Purpose) (*provider.Client, *upstream.Upstream, error) {
-	found, err := m.catalogue.Route(m.upstreams, name)
+// find finds the upstream of a model, and what the upstream calls it. A name may
+// begin with that of the upstream, as in local:qwen3:8b; where the configuration has
+// an entry of that very name, or there is no such upstream, the colon is the model's.
+func (m *models) find(name string) (*upstream.Upstream, string, error) {
+	if _, whole := m.said[name]; !whole {
+		prefix, model, _ := strings.Cut(name, ":")
+		at := slices.IndexFunc(m.upstreams, func(u *upstream.Upstream) bool { return u.Name == prefix })
+		if at >= 0 && model != "" {
+			return m.upstreams[at], model, nil
+		}
+	}
+	u, err := m.catalogue.Route(m.upstreams, name)
+	return u, name, err
+}
+
+// known is the upstream of a model and what is known of it without asking anybody.
+func (m *models) known(name string) (*upstream.Upstream, provider.Model, error) {
+	u, model, err := m.find(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, provider.Model{}, err
+	}
+	known, _ := m.catalogue.Model(u, model)
+	return u, known, nil
+}
+
+// caller finds the upstream of a model, with its key: that of the configuration,
+// or else what the provider's variable holds. Its calls have a purpose.
+func (m *models) caller(name string, purpose holdfast.Purpose) (caller, error) {
+	found, model, err := m.find(name)
+	if err != nil {
+		return caller{}, err
 	}
 	u := *found
 	variable := m.catalogue.KeyName(found)
 	if u.Key, err = credential(m.refs[slices.Index(m.upstreams, found)], variable, m.app.environ); err != nil {
-		return nil, nil, holdfast.Errorf(holdfast.ErrConfig, "upstream %s: %w", u.Name, err)
+		return caller{}, holdfast.Errorf(holdfast.ErrConfig, "upstream %s: %w", u.Name, err)
 	}
 	cfg := provider.Config{KeyName: variable, Admit: m.admit}
 	if m.retrying != nil {
@@ -73,7 +98,7 @@ func (m *models) client(name string, purpose holdfast.Purpose) (*provider.Client
 			m.ended(attempt)
 		}
 	}
-	return provider.New(m.transport, &u, m.catalogue, cfg), found, nil
+	return caller{c: provider.New(m.transport, &u, m.catalogue, cfg), name: name, model: model}, nil
 }
 
 // window is the context window of a model in tokens, by what is known without
@@ -82,22 +107,18 @@ func (m *models) window(name string) int64 {
 	if said := m.said[name].ContextWindow; said > 0 {
 		return int64(said)
 	}
-	u, err := m.catalogue.Route(m.upstreams, name)
+	_, known, err := m.known(name)
 	if err != nil {
 		return 0
 	}
-	known, _ := m.catalogue.Model(u, name)
 	return known.ContextWindow
 }
 
 // takes refuses an image for a model that is known to take none.
 func (m *models) takes(name string, asked holdfast.UserMessage) error {
-	u, err := m.catalogue.Route(m.upstreams, name)
-	if err != nil {
+	_, known, err := m.known(name)
+	if err != nil || !known.TextOnly {
 		return err
-	}
-	if known, _ := m.catalogue.Model(u, name); !known.TextOnly {
-		return nil
 	}
 	for _, p := range asked.Parts {
 		if media, ok := p.(holdfast.Media); ok && media.Type == "image" {
@@ -110,17 +131,20 @@ func (m *models) takes(name string, asked holdfast.UserMessage) error {
 // route is the way to a model for calls with a purpose, with its window asked from
 // the server where it is not known.
 func (m *models) route(ctx context.Context, name string, purpose holdfast.Purpose) (query.Route, error) {
-	c, u, err := m.client(name, purpose)
+	way, err := m.caller(name, purpose)
 	if err != nil {
 		return query.Route{}, err
 	}
-	if err := c.Ready(); err != nil {
+	if err := way.c.Ready(); err != nil {
 		return query.Route{}, err
 	}
-	known, _ := m.catalogue.Model(u, name)
-	r := query.Route{Model: caller{c}, Name: name, Window: known.ContextWindow, MaxOutput: known.MaxOutput}
+	_, known, err := m.known(name)
+	if err != nil {
+		return query.Route{}, err
+	}
+	r := query.Route{Model: way, Name: name, Window: known.ContextWindow, MaxOutput: known.MaxOutput}
 	if r.Window == 0 {
-		r.Window = c.Window(ctx, name)
+		r.Window = way.c.Window(ctx, way.model)
 	}
 	if r.Window > 0 {
 		// An answer may not take the room of the conversation.
@@ -131,16 +155,26 @@ func (m *models) route(ctx context.Context, name string, purpose holdfast.Purpos
 
 // also is the same way for calls with another purpose.
 func (m *models) also(r query.Route, purpose holdfast.Purpose) (query.Route, error) {
-	c, _, err := m.client(r.Name, purpose)
-	r.Model = caller{c}
+	var err error
+	r.Model, err = m.caller(r.Name, purpose)
 	return r, err
 }
 
-// caller is a client as the turn loop knows it.
-type caller struct{ c *provider.Client }
+// caller is the way to a model as the turn loop knows it. What it took is told by
+// the model's name as it was given, so that a conversation goes on at the same
+// upstream.
+type caller struct {
+	c *provider.Client
+	// name is as it was given, model as the upstream has it.
+	name, model string
+}
 
 func (c caller) Call(ctx context.Context, call holdfast.Call, emit func(holdfast.Delta)) (query.Reply, error) {
+	call.Model = c.model
 	a, err := c.c.Call(ctx, call, emit)
+	if a.Usage.Model != "" {
+		a.Usage.Model = c.name
+	}
 	return query.Reply{Events: a.Events, Usage: a.Usage, Finish: a.Finish}, err
 }
 

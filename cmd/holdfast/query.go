@@ -55,7 +55,7 @@ func (a *app) queryCommand() *cobra.Command {
 	flags.StringVar(&args.id, "id", "", "continue this conversation")
 	flags.BoolVar(&args.fork, "fork", false, "continue in a copy, and leave the conversation as it is")
 	flags.StringArrayVarP(&args.attach, "attach", "a", nil, "a file to send along; may be given several times")
-	flags.StringVarP(&args.model, "model", "m", "", "the model; see holdfast models")
+	flags.StringVarP(&args.model, "model", "m", "", "the model, or UPSTREAM:MODEL; see holdfast models")
 	flags.StringVarP(&args.schema, "schema", "s", "", "a JSON schema that the answer must follow: a file, or the schema itself")
 	flags.BoolVar(&args.tools, "tools", false, "offer tools (the default)")
 	flags.BoolVar(&args.noTools, "no-tools", false, "offer no tools")
