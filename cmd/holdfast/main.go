@@ -31,7 +31,11 @@ import (
 var version string
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	dir, _ := os.Getwd() // where it was removed there is no workspace
 	a := &app{
 		in:          os.Stdin,
@@ -50,8 +54,10 @@ func main() {
 		dir:         dir,
 	}
 	go func() {
-		// A second interrupt ends the process at once.
+		// A second interrupt ends the process at once. A terminal that closes hangs up
+		// more than once, and nobody is in a hurry behind it.
 		<-ctx.Done()
+		signal.Ignore(syscall.SIGHUP)
 		stop()
 	}()
 	status := a.run(ctx, os.Args[1:])

@@ -43,7 +43,9 @@ func TestAModelIsNamedWithItsUpstream(t *testing.T) {
 		{
 			"the model of summaries",
 			[]string{`conversation.compaction.rules=[{keep_first=0,keep_last=0,summary={model="local:small"}}]`},
-			[]string{"q", "-c", "-m", "local:big", "--compact", "y"}, "local", []string{"big", "small"},
+			[]string{"q", "-c", "-m", "local:big", "--compact", "y"},
+			"local",
+			[]string{"big", "small"},
 		},
 	}
 	for _, c := range cases {
