@@ -55,7 +55,9 @@ type Edit struct {
 	// Statement is the new text. EditChange keeps what is left empty.
 	Statement string
 	Subject   string // of a decision
-	Reason    string // of a decision, an alternative, or the rejection of a proposal
+	// Reason is of a decision, an alternative, or the rejection of a proposal. That of
+	// the rejection of a decision takes the place of the decision's own.
+	Reason string
 	// Kind is a QuestionKind or a FactKind; "" is OpenQuestion, ValueFact.
 	Kind string
 	// Turn is the number of messages that the person had typed; 0 when that is not
@@ -68,7 +70,8 @@ type Edit struct {
 const maxStatementBytes = 2 << 10
 
 // Apply makes an edit and seals the result; the revision grows when it changed
-// anything. Errors: usage, not_found, too_large.
+// anything. A subject, reason or kind where the record has no place for one is
+// refused. Errors: usage, not_found, too_large.
 func Apply(c holdfast.Capsule, e Edit) (holdfast.Capsule, error) {
 	for _, text := range []string{e.Statement, e.Subject, e.Reason} {
 		if len(text) > maxStatementBytes && e.List != ListPlan || len(text) > maxPlanBytes {
@@ -102,14 +105,25 @@ func (e Edit) apply(c *holdfast.Capsule) error {
 	if !ok {
 		return holdfast.Errorf(holdfast.ErrNotFound, "the capsule has no entry %q: `holdfast capsule show` lists them with their ids", e.ID)
 	}
+	if e.Op == EditReject && (x.section == alternatives || x.section == questions) {
+		return holdfast.Errorf(holdfast.ErrUsage, "%s is no choice that could be rejected: resolve it instead", e.ID)
+	}
+	words := e.Op == EditSupersede || e.Op == EditChange
+	if err := e.keeps(
+		words && x.section == alternatives || (words || e.Op == EditReject) && x.section == decisions,
+		words && x.section == decisions,
+		e.Op == EditSupersede && (x.section == questions || x.section == facts),
+	); err != nil {
+		return err
+	}
 	switch e.Op {
 	case EditSupersede:
 		return e.supersede(c, x)
 	case EditReject:
-		if x.section == alternatives || x.section == questions {
-			return holdfast.Errorf(holdfast.ErrUsage, "%s is no choice that could be rejected: resolve it instead", e.ID)
-		}
 		*x.status = outOfForce[x.section]
+		if reason := Normal(e.Reason); reason != "" {
+			c.Decisions[x.index].Rationale = reason
+		}
 	case EditResolve:
 		return e.resolve(c, x)
 	case EditChange:
@@ -118,6 +132,19 @@ func (e Edit) apply(c *holdfast.Capsule) error {
 		take(c, x)
 	default:
 		return holdfast.Errorf(holdfast.ErrUsage, "an edit has no operation %q: use add, supersede, reject, resolve, edit or rm", e.Op)
+	}
+	return nil
+}
+
+// keeps refuses what the record has no place for.
+func (e Edit) keeps(reason, subject, kind bool) error {
+	for _, given := range []struct {
+		flag, text string
+		kept       bool
+	}{{"why", e.Reason, reason}, {"subject", e.Subject, subject}, {"kind", e.Kind, kind}} {
+		if given.text != "" && !given.kept {
+			return holdfast.Errorf(holdfast.ErrUsage, "--%s has no effect on %s: leave it out", given.flag, e.ID)
+		}
 	}
 	return nil
 }
@@ -252,6 +279,9 @@ func (e Edit) onPlan(c *holdfast.Capsule) error {
 	if c.Plan == nil {
 		return holdfast.Errorf(holdfast.ErrNotFound, "the capsule has no plan: add one")
 	}
+	if err := e.keeps(false, false, false); err != nil {
+		return err
+	}
 	switch e.Op {
 	case EditReject:
 		c.Plan.Status = holdfast.PlanAbandoned
@@ -270,6 +300,9 @@ func (e Edit) onStep(c *holdfast.Capsule) error {
 	n, err := strconv.Atoi(strings.TrimPrefix(e.ID, stepPrefix))
 	if err != nil || c.Plan == nil || n < 1 || n > len(c.Plan.Steps) {
 		return holdfast.Errorf(holdfast.ErrNotFound, "the plan has no step %q: s1 is the first; `holdfast capsule show` lists them", e.ID)
+	}
+	if err := e.keeps(false, false, false); err != nil {
+		return err
 	}
 	p := c.Plan
 	p.Steps = slices.Clone(p.Steps)
@@ -298,6 +331,9 @@ func (e Edit) onProposal(c *holdfast.Capsule) error {
 	p := c.Proposal
 	if p == nil {
 		return holdfast.Errorf(holdfast.ErrNotFound, "the capsule has no proposal")
+	}
+	if err := e.keeps(e.Op == EditReject, false, false); err != nil {
+		return err
 	}
 	switch e.Op {
 	case EditReject:

@@ -165,7 +165,7 @@ func TestStepsOfThePlanAreEditedByTheirPlace(t *testing.T) {
 		code holdfast.Code
 	}{
 		{"another wording", continuity.Edit{Op: continuity.EditChange, ID: "s2", Statement: " b  and its test\n"}, "accepted pending:a pending:b and its test removed ", ""},
-		{"no words change nothing", continuity.Edit{Op: continuity.EditChange, ID: "s2", Reason: "x"}, before, ""},
+		{"no words change nothing", continuity.Edit{Op: continuity.EditChange, ID: "s2"}, before, ""},
 		{"a step that is done", continuity.Edit{Op: continuity.EditResolve, ID: "s1"}, "accepted completed:a pending:b removed ", ""},
 		{"a step that the person took out is kept by name", continuity.Edit{Op: continuity.EditReject, ID: "s1"}, "accepted pending:b removed a", ""},
 		{"a step that is erased", continuity.Edit{Op: continuity.EditRemove, ID: "s2"}, "accepted pending:a removed ", ""},

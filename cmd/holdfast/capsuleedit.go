@@ -32,9 +32,10 @@ func (a *app) capsuleEdits() []*cobra.Command {
 				"  holdfast capsule supersede last f1 'port 5433'",
 		}, continuity.EditSupersede, 3, 3, "subject", "why", "kind"),
 		a.editCommand(&cobra.Command{
-			Use:     "reject SESSION ID",
-			Short:   "Take a decision, a constraint, a fact, a step or the proposal out of force",
-			Long:    "Takes out of force what ID names, so that it does not come back.\n" + steps + ", plan the one in force, proposal the newest one that nobody accepted.",
+			Use:   "reject SESSION ID",
+			Short: "Take a decision, a constraint, a fact, a step or the proposal out of force",
+			Long: "Takes out of force what ID names, so that it does not come back. --why is kept of a decision and\n" +
+				"of the proposal.\n" + steps + ", plan the one in force, proposal the newest one that nobody accepted.",
 			Example: "  holdfast capsule reject last d3\n  holdfast capsule reject last proposal --why 'too large'",
 		}, continuity.EditReject, 2, 2, "why"),
 		a.editCommand(&cobra.Command{
