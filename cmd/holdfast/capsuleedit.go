@@ -94,7 +94,7 @@ func (a *app) capsuleAdd() *cobra.Command {
 	names := make([]string, len(added))
 	for i, x := range added {
 		names[i] = x.flag
-		c.Flags().String(x.flag, "", x.about)
+		c.Flags().Var(&onceFlag{name: x.flag}, x.flag, x.about)
 	}
 	c.MarkFlagsOneRequired(names...)
 	c.MarkFlagsMutuallyExclusive(names...)
@@ -108,6 +108,23 @@ var editFlags = map[string]string{
 	"kind":    "of a fact: value, location, dead_end or preference",
 }
 
+// onceFlag is a text that is given once: one edit has one of each, and the first of
+// two would be lost.
+type onceFlag struct {
+	name, text string
+	given      bool
+}
+
+func (f *onceFlag) String() string { return f.text }
+func (f *onceFlag) Type() string   { return "string" }
+func (f *onceFlag) Set(text string) error {
+	if f.given {
+		return holdfast.Errorf(holdfast.ErrUsage, "--%s is given twice, and an edit has one: make an edit for each", f.name)
+	}
+	f.text, f.given = text, true
+	return nil
+}
+
 // editCommand completes a command that makes one edit. Its arguments are a session,
 // the id of what is changed, and a new text, as far as it takes them.
 func (a *app) editCommand(c *cobra.Command, op continuity.EditOp, least, most int, flags ...string) *cobra.Command {
@@ -117,7 +134,7 @@ func (a *app) editCommand(c *cobra.Command, op continuity.EditOp, least, most in
 	c.Args = arguments(least, most, form)
 	c.ValidArgsFunction = a.completeSession
 	for _, name := range flags {
-		c.Flags().String(name, "", editFlags[name])
+		c.Flags().Var(&onceFlag{name: name}, name, editFlags[name])
 	}
 	c.Flags().StringVar(&branch, "branch", "", "id of a branch or a beginning of it (default: the main one used last)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
