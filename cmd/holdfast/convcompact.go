@@ -128,7 +128,8 @@ func (a *app) conversationCompact() *cobra.Command {
 		Long: "Says how a range of turns is shown to the model from now on: without reasoning, without the\n" +
 			"content of tool calls, or as a summary. What was said stays, and --reset takes it back.\n" +
 			"Without a rule the configured ones are applied. A SPEC is POLICIES[:RANGE] with the policies\n" +
-			"r (reasoning), t (tools, also t=omit, t=strip-requests, t=strip-responses) and s (summary).",
+			"r (reasoning), t (tools, also t=omit, t=strip-requests, t=strip-responses) and s (summary, which\n" +
+			"the model of the conversation writes, else query.model).",
 		Example: "  holdfast conversation compact last --dry-run\n" +
 			"  holdfast c compact last -k r+t:2..-3\n" +
 			"  holdfast c compact last --summary-file summary.md --turn 2..10\n" +
@@ -137,7 +138,8 @@ func (a *app) conversationCompact() *cobra.Command {
 		ValidArgsFunction: a.completeConversation,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			args.resetting = cmd.Flags().Changed("reset")
-			return a.withConversations(false, func(s *conversations.Service) error {
+			return a.withDatabase(false, func(d database) error {
+				s := conversations.New(d, a.principal, a.now, a.newID)
 				name := "last"
 				if len(names) > 0 {
 					name = names[0]
@@ -160,7 +162,7 @@ func (a *app) conversationCompact() *cobra.Command {
 				if args.resetting {
 					return a.reset(cmd.Context(), s, &l, args)
 				}
-				return a.compact(cmd.Context(), s, &l, args)
+				return a.compact(cmd.Context(), d, s, &l, args)
 			})
 		},
 	}
@@ -177,7 +179,7 @@ func (a *app) conversationCompact() *cobra.Command {
 	return c
 }
 
-func (a *app) compact(ctx context.Context, s *conversations.Service, l *conversations.Loaded, args compactArgs) error {
+func (a *app) compact(ctx context.Context, d database, s *conversations.Service, l *conversations.Loaded, args compactArgs) error {
 	cfg, err := a.conversationConfig(l.Entries)
 	if err != nil {
 		return err
@@ -197,7 +199,7 @@ func (a *app) compact(ctx context.Context, s *conversations.Service, l *conversa
 	for i, r := range rules {
 		rules[i] = args.sel.Over(r)
 	}
-	done, err := a.applyRules(ctx, s, l, cfg, rules, args.dry)
+	done, err := a.applyRules(ctx, d, s, l, cfg, rules, args.dry)
 	if err != nil {
 		return err
 	}
@@ -208,7 +210,7 @@ func (a *app) compact(ctx context.Context, s *conversations.Service, l *conversa
 }
 
 // compactFork compacts a fork that was just made.
-func (a *app) compactFork(ctx context.Context, s *conversations.Service, id holdfast.ConversationID, inline inlineRules) (compacted, error) {
+func (a *app) compactFork(ctx context.Context, d database, s *conversations.Service, id holdfast.ConversationID, inline inlineRules) (compacted, error) {
 	l, err := s.Load(ctx, id)
 	if err != nil {
 		return compacted{}, err
@@ -221,17 +223,23 @@ func (a *app) compactFork(ctx context.Context, s *conversations.Service, id hold
 	if err != nil {
 		return compacted{}, err
 	}
-	return a.applyRules(ctx, s, &l, cfg, rules, false)
+	return a.applyRules(ctx, d, s, &l, cfg, rules, false)
 }
 
 // applyRules plans what rules come to and, unless it is a dry run, does it.
-func (a *app) applyRules(ctx context.Context, s *conversations.Service, l *conversations.Loaded, cfg conversationConfig, rules []compaction.Rule, dry bool) (compacted, error) {
+func (a *app) applyRules(ctx context.Context, d database, s *conversations.Service, l *conversations.Loaded, cfg conversationConfig, rules []compaction.Rule, dry bool) (compacted, error) {
 	done := compacted{id: l.ID, entries: l.Entries}
 	var err error
-	if done.steps, err = compaction.Plan(l.Entries, rules, a.now(), cfg.estimator); err != nil || dry {
+	if done.steps, err = compaction.Plan(l.Entries, rules, a.now(), cfg.estimator); err != nil {
 		return done, err
 	}
-	return done, s.Compact(ctx, l, done.steps, nil, cfg.estimator)
+	switch {
+	case slices.ContainsFunc(done.steps, asksModel):
+		err = a.summarize(ctx, d, s, l, cfg, done.steps, dry)
+	case !dry:
+		err = s.Compact(ctx, l, done.steps, nil, cfg.estimator)
+	}
+	return done, err
 }
 
 // compacted is what rules came to.

@@ -257,7 +257,8 @@ func (a *app) conversationFork() *cobra.Command {
 		Args:              arguments(1, 1, "ID"),
 		ValidArgsFunction: a.completeConversation,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withConversations(false, func(s *conversations.Service) error {
+			return a.withDatabase(false, func(d database) error {
+				s := conversations.New(d, a.principal, a.now, a.newID)
 				c, err := a.findConversation(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
@@ -282,7 +283,7 @@ func (a *app) conversationFork() *cobra.Command {
 					}
 					return a.print(text)
 				}
-				done, err := a.compactFork(cmd.Context(), s, child.ID, inline)
+				done, err := a.compactFork(cmd.Context(), d, s, child.ID, inline)
 				if err != nil {
 					// A fork that is not what was asked for is none.
 					return errors.Join(err, s.Delete(cmd.Context(), child.ID))

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-dev/holdfast/conversation"
 	"github.com/holdfast-dev/holdfast/engine/conversations"
 	"github.com/holdfast-dev/holdfast/engine/query"
-	"github.com/holdfast-dev/holdfast/redact"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -241,7 +240,7 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 	}
 	m := a.newModels(cfg.all)
 	show := progressLine(a.err)
-	m.retrying = func(err error) { _, _ = fmt.Fprintln(a.err, clean("holdfast: trying again: "+err.Error())) }
+	m.retrying = a.retrying
 	if err := m.takes(name, asked); err != nil {
 		return err
 	}
@@ -254,25 +253,16 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 	if err != nil {
 		return err
 	}
-	secrets, err := redact.New(nil)
+	writer, err := a.summarizer(cfg.all, show, func(model string) (query.Route, error) {
+		if model == "" || model == name {
+			return m.also(route, holdfast.ForSummary)
+		}
+		other, err := m.route(ctx, model, holdfast.ForSummary)
+		other.Other = true
+		return other, err
+	})
 	if err != nil {
-		return holdfast.Errorf(holdfast.ErrInternal, "%w", err)
-	}
-	clear := func(text string) (string, int) {
-		out, found := secrets.Text(text)
-		return out, len(found)
-	}
-	writer := &query.Summarizer{
-		Route: func(model string) (query.Route, error) {
-			if model == "" || model == name {
-				return m.also(route, holdfast.ForSummary)
-			}
-			other, err := m.route(ctx, model, holdfast.ForSummary)
-			other.Other = true
-			return other, err
-		},
-		MaxResult: int(cfg.all.Query.MaxResult), Redact: clear, Estimator: compaction.Estimator{},
-		Progress: func(call, of int) { show(fmt.Sprintf("summarizing, call %d of %d", call, of)) },
+		return err
 	}
 	if args.inline.given() {
 		if err := a.compactBefore(ctx, s, l, cfg, args.inline, writer); err != nil {
@@ -291,7 +281,7 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 	}
 	loop := query.Config{
 		Model: name, System: cfg.all.Query.System, MaxOutput: route.MaxOutput, Window: route.Window, MaxCalls: cfg.all.Query.MaxCalls,
-		Estimator: estimator, Redact: func(text string) string { out, _ := clear(text); return out },
+		Estimator: estimator, Redact: func(text string) string { out, _ := writer.Redact(text); return out },
 	}
 	if cfg.auto.Enabled && !args.noPersist {
 		loop.Trigger = &conversations.Trigger{

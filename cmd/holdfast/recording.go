@@ -55,11 +55,11 @@ func (a *app) recordCalls(m *models, cfg config.Config, st ledger.Store, id hold
 	if err != nil {
 		return accounts{}, err
 	}
-	me := holdfast.Caller{Principal: holdfast.Local}
+	me := holdfast.Caller{Principal: a.principal}
 	m.admit = func(upstream, model string) error { return budgets.Admit(me, upstream, model) }
 	m.ended = func(attempt holdfast.Attempt) {
 		attempt.ID = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String())
-		attempt.Principal, attempt.Conversation = holdfast.Local, id
+		attempt.Principal, attempt.Conversation = a.principal, id
 		r.Record(attempt)
 	}
 	return accounts{r, budgets, id, func() {
