@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -80,7 +81,7 @@ func (a *app) conversationList() *cobra.Command {
 					return a.printJSON(rows)
 				}
 				if len(list) == 0 {
-					return a.print(noConversations + "\n")
+					return a.printNone(cmd.Context(), s)
 				}
 				return a.print(a.conversationTable(list))
 			})
@@ -88,6 +89,18 @@ func (a *app) conversationList() *cobra.Command {
 	}
 	c.Flags().BoolVarP(&all, "all", "a", false, "archived ones too")
 	return c
+}
+
+// printNone says why the list is empty.
+func (a *app) printNone(ctx context.Context, s *conversations.Service) error {
+	list, err := s.List(ctx, true)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		return a.print(allArchived + "\n")
+	}
+	return a.print(noConversations + "\n")
 }
 
 func (a *app) conversationTable(list []store.Conversation) string {
@@ -159,12 +172,17 @@ func (a *app) conversationArchive() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "archive ID",
 		Short:             "Take a conversation out of the list, or put it back",
+		Long:              "An archived conversation keeps all it has, and is found by its id. With --undo last is the archived\none that was used last.",
 		Example:           "  holdfast conversation archive last\n  holdfast c archive 0193c5d2 --undo",
 		Args:              arguments(1, 1, "ID"),
 		ValidArgsFunction: a.completeConversation,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withConversations(false, func(s *conversations.Service) error {
-				c, err := a.findConversation(cmd.Context(), s, args[0])
+				find := a.findConversation
+				if undo {
+					find = a.findArchived
+				}
+				c, err := find(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}

@@ -18,6 +18,9 @@ import (
 // noConversations is what a person reads where there is nothing to show.
 const noConversations = "There are no conversations yet. Ask with `holdfast query`, or import what agents left with `holdfast conversation import`."
 
+// allArchived is what a person reads where nothing is left in the list.
+const allArchived = "All conversations are archived. See `holdfast conversation ls --all`, or put the newest back with `holdfast conversation archive last --undo`."
+
 func conversationIDs(list []store.Conversation) []holdfast.ConversationID {
 	ids := make([]holdfast.ConversationID, len(list))
 	for i, c := range list {
@@ -45,6 +48,9 @@ func (a *app) findConversation(ctx context.Context, s *conversations.Service, na
 			hits = append(hits, c)
 		}
 	}
+	if name == "last" {
+		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", allArchived)
+	}
 	switch len(hits) {
 	case 1:
 		return hits[0], nil
@@ -57,6 +63,25 @@ func (a *app) findConversation(ctx context.Context, s *conversations.Service, na
 	}
 	return store.Conversation{}, holdfast.Errorf(holdfast.ErrUsage,
 		"%s can mean %d conversations:\n%sWrite more of the id", line(name), len(hits), a.conversationNames(hits))
+}
+
+// findArchived finds an archived conversation. The last one is the last used of them.
+func (a *app) findArchived(ctx context.Context, s *conversations.Service, name string) (store.Conversation, error) {
+	if name == "last" {
+		list, err := s.List(ctx, true)
+		if err != nil {
+			return store.Conversation{}, err
+		}
+		if i := slices.IndexFunc(list, func(c store.Conversation) bool { return c.Archived }); i >= 0 {
+			return list[i], nil
+		}
+		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound, "no conversation is archived")
+	}
+	c, err := a.findConversation(ctx, s, name)
+	if err == nil && !c.Archived {
+		err = holdfast.Errorf(holdfast.ErrUsage, "conversation %s is not archived. See holdfast conversation ls --all", c.ID)
+	}
+	return c, err
 }
 
 // conversationNames shows conversations in an error, one in a line.
