@@ -68,7 +68,8 @@ type Answer struct {
 	ID string
 	// Events are reasoning, texts and calls in order, in the form in which a
 	// conversation keeps them. The answer to a schema is in the Data of the last
-	// message, unless it is no JSON. Of an answer that is not complete they are what
+	// message, without a code fence around it, unless it is no JSON. Whether it follows
+	// the schema is not looked at. Of an answer that is not complete they are what
 	// came, without calls whose arguments did not.
 	Events []holdfast.Event
 	// Usage has the model and, where a price is known, the cost; its purpose is
@@ -209,7 +210,7 @@ func (c *Client) settle(call holdfast.Call, a Answer) Answer {
 	}
 	if call.Schema != nil && a.Complete() && last >= 0 {
 		m := a.Events[last].(holdfast.AssistantMessage)
-		if text := strings.TrimSpace(m.Text); json.Valid([]byte(text)) {
+		if text := unfenced(strings.TrimSpace(m.Text)); json.Valid([]byte(text)) {
 			a.Events[last] = holdfast.AssistantMessage{Data: []byte(text)}
 		}
 	}
@@ -222,4 +223,15 @@ func (c *Client) settle(call holdfast.Call, a Answer) Answer {
 		a.Usage.Cost = &cost
 	}
 	return a
+}
+
+// unfenced is a text without the code fence that is around all of it, if one is.
+func unfenced(text string) string {
+	head, body, ok := strings.Cut(text, "\n")
+	info, fence := strings.CutPrefix(head, "```")
+	body, closed := strings.CutSuffix(body, "```")
+	if !ok || !fence || !closed || strings.Contains(info, "`") {
+		return text
+	}
+	return strings.TrimSpace(body)
 }

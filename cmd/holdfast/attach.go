@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"mime"
 	"net/http"
 	"os"
@@ -49,22 +48,4 @@ func attachment(name string) (holdfast.Part, error) {
 		return holdfast.Media{Type: "file", MIME: kind, Name: base, Data: base64.StdEncoding.EncodeToString(data)}, nil
 	}
 	return nil, holdfast.Errorf(holdfast.ErrUsage, "the attachment %s is of a type that models do not read (%s). Attach text, an image or a PDF", line(name), line(kind))
-}
-
-// readSchema reads a JSON schema: the text itself where it begins as an object,
-// else a file.
-func readSchema(given string) ([]byte, error) {
-	data, where := []byte(given), "--schema"
-	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
-		var err error
-		if data, err = os.ReadFile(given); err != nil {
-			return nil, holdfast.Errorf(holdfast.ErrNotFound, "the schema cannot be read: %w", err)
-		}
-		where = given
-	}
-	var object map[string]any
-	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, holdfast.Errorf(holdfast.ErrUsage, "%s is no JSON schema: %w", line(where), err)
-	}
-	return data, nil
 }

@@ -55,7 +55,7 @@ func (a *app) queryCommand() *cobra.Command {
 	flags.BoolVar(&args.fork, "fork", false, "continue in a copy, and leave the conversation as it is")
 	flags.StringArrayVarP(&args.attach, "attach", "a", nil, "a file to send along; may be given several times")
 	flags.StringVarP(&args.model, "model", "m", "", "the model, or UPSTREAM:MODEL; see holdfast models")
-	flags.StringVarP(&args.schema, "schema", "s", "", "a JSON schema that the answer must follow: a file, or the schema itself")
+	flags.StringVarP(&args.schema, "schema", "s", "", "a JSON schema that the answer must follow, else the exit status is 1: a file, or the schema itself")
 	flags.BoolVar(&args.tools, "tools", false, "offer tools (the default)")
 	flags.BoolVar(&args.noTools, "no-tools", false, "offer no tools")
 	flags.BoolVar(&args.noPersist, "no-persist", false, "keep nothing of it but the record of what it cost")
@@ -303,7 +303,12 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 		return err
 	}
 	if a.json {
-		return a.printJSON(newQueryJSON(l, answer, name, args.noPersist))
+		if err := a.printJSON(newQueryJSON(l, answer, name, args.noPersist)); err != nil {
+			return err
+		}
+	}
+	if asked.Schema != nil {
+		return follows(asked.Schema, answer)
 	}
 	return nil
 }
