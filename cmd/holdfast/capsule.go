@@ -24,7 +24,7 @@ func (a *app) capsuleCommand() *cobra.Command {
 		a.branchCommand(&cobra.Command{
 			Use:     "show SESSION",
 			Short:   "Show the plan, the proposal, the decisions and the other facts",
-			Long:    "Shows the newest capsule. SESSION is an id, a beginning of one, the agent's own\nsession id, or last. [x] is done, [>] in progress, [ ] pending. What nothing that the user said\nsupports is shown apart.",
+			Long:    "Shows the newest capsule. SESSION is an id, a beginning of one, the agent's own\nsession id, the name in /r/NAME/, or last. [x] is done, [>] in progress, [ ] pending. What nothing that the user said\nsupports is shown apart.",
 			Example: "  holdfast capsule show last\n  holdfast capsule show 0193c5d2 --branch 0193c5d4\n  holdfast capsule show last --json",
 		}, 1, a.capsuleShow),
 		a.branchCommand(&cobra.Command{

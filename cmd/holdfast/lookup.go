@@ -55,8 +55,8 @@ func branchShortener(s store.SessionState) func(holdfast.BranchID) string {
 	return shortener(ids)
 }
 
-// findSession loads the session that name stands for: an id, a beginning of
-// one, the agent's own id or a beginning of it, or "last".
+// findSession loads the session that name stands for: an id, the agent's own id,
+// the name that its path gave it, a beginning of one of these, or "last".
 func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string) (store.SessionState, error) {
 	list, err := keeper.Sessions(ctx, a.principal)
 	if err != nil {
@@ -86,18 +86,27 @@ func matching(list []store.SessionInfo, name string) (hits []store.SessionInfo) 
 		return nil
 	}
 	for _, s := range list {
-		if string(s.ID) == name || s.Key == name {
+		if slices.Contains(sessionNames(s), name) {
 			return []store.SessionInfo{s}
 		}
-		if strings.HasPrefix(string(s.ID), name) || strings.HasPrefix(s.Key, name) {
+		if slices.ContainsFunc(sessionNames(s), func(n string) bool { return strings.HasPrefix(n, name) }) {
 			hits = append(hits, s)
 		}
 	}
 	return hits
 }
 
-func likeness(s store.SessionInfo, name string) int {
-	return max(common(string(s.ID), name), common(s.Key, name))
+// sessionNames are what a person may call a session. The key of one that its path
+// names, as in /r/NAME/, is run:NAME.
+func sessionNames(s store.SessionInfo) []string {
+	return []string{string(s.ID), s.Key, strings.TrimPrefix(s.Key, "run:")}
+}
+
+func likeness(s store.SessionInfo, name string) (most int) {
+	for _, n := range sessionNames(s) {
+		most = max(most, common(n, name))
+	}
+	return most
 }
 
 // listing shows sessions in an error, one in a line.

@@ -93,7 +93,7 @@ func (a *app) sessionShow() *cobra.Command {
 		Short: "Show a session: branches, compactions, what is kept",
 		Long: "Shows a session as a tree of its branches, and what session policies set for it by the\n" +
 			"configuration as this command reads it. ID is an id, a beginning of one, the agent's own\n" +
-			"session id, or last.",
+			"session id, the name in /r/NAME/, or last.",
 		Example:           "  holdfast session show last\n  holdfast session show 0193c5d2 --json",
 		Args:              arguments(1, 1, "ID"),
 		ValidArgsFunction: a.completeSession,
