@@ -111,6 +111,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringArrayVar(&a.set, "set", nil, "set a key of the configuration, KEY=VALUE, above all files; repeatable")
 	flags.StringVar(&a.data, "data", "", "data directory (default: holdfast in ~/.local/share)")
 	flags.BoolVar(&a.json, "json", false, "write JSON")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.checkGlobals(cmd) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// A value that was refused says itself what is wrong with it.
 		var invalid *pflag.InvalidValueError
@@ -141,6 +142,23 @@ func (a *app) rootCommand() *cobra.Command {
 		return a.query(cmd, queryArgs{}, args)
 	}
 	return root
+}
+
+// checkGlobals refuses global flags that are wrong, also for commands that do without
+// what they say: nobody gives one to be without effect.
+func (a *app) checkGlobals(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	for _, place := range []struct{ name, value string }{{"data", a.data}, {"config", a.config}} {
+		if flags.Changed(place.name) && place.value == "" {
+			return holdfast.Errorf(holdfast.ErrUsage, "--%s is empty, as where a variable is not set. Name a place, or leave it out", place.name)
+		}
+	}
+	// What a workspace sets is refused until config trust has run.
+	if !flags.Changed("config") && !flags.Changed("set") || cmd.CommandPath() == "holdfast config trust" {
+		return nil
+	}
+	_, err := a.sources().Load()
+	return err
 }
 
 // isQuestion reports whether what stands where a command is expected is a text to
