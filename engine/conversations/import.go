@@ -39,8 +39,10 @@ type ImportOptions struct {
 
 // Import reads conversations in the line form: one, or several that each begin
 // with a head. What has no id gets one that is made of its line and of all before
-// it; what has no time gets that of the event before it, or the present. The
-// error is a conflict when a conversation that is there goes on in another way
+// it; what has no time gets that of the event before it, or the present. A
+// conversation that neither a head nor its first event gives an id to has that
+// which its lines make: one that begins like another and goes on in another way is
+// a conversation of its own. The error is a conflict when a conversation that is there goes on in another way
 // than in the file: then what stands before it in the file is imported, and it
 // is left as it is.
 func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) ([]Imported, []Damage, error) {
@@ -91,6 +93,11 @@ type importer struct {
 	now   Imported
 	names conversation.Namer
 	at    time.Time // of the event before
+	// name is what the lines so far make, whatever id the last one has.
+	name holdfast.EventID
+	// unnamed tells that nothing in the file says which conversation it is: neither a
+	// head nor the id of its first event.
+	unnamed bool
 	// have are the events that are stored already and not yet seen in the file.
 	have []store.StoredEvent
 	// anyOrder compares by ids alone: what is stored may have more, and in another
@@ -114,7 +121,7 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 		im.names.Next(line)
 		return nil
 	}
-	name := im.names.Next(line)
+	im.name = im.names.Next(line)
 	e, err := conversation.ParseLine(line)
 	if err != nil {
 		im.damage = append(im.damage, Damage{n, err.Error()})
@@ -122,7 +129,7 @@ func (im *importer) line(ctx context.Context, n int, line []byte) error {
 	}
 	given := e.ID != ""
 	if !given {
-		e.ID = name
+		e.ID = im.name
 	}
 	return im.take(ctx, n, e, given, line)
 }
@@ -137,7 +144,8 @@ func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given boo
 		im.rename(&e)
 	}
 	if im.w == nil {
-		if err := im.begin(ctx, e); err != nil {
+		im.unnamed = im.head.ID == "" && !given
+		if err := im.begin(ctx, cmp.Or(im.head.ID, conversationOf(e.ID)), e.At); err != nil {
 			return err
 		}
 	}
@@ -148,10 +156,16 @@ func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given boo
 		im.now.Known++
 		return nil
 	}
-	if len(im.have) > 0 {
+	for len(im.have) > 0 {
 		old := im.have[0]
 		// An unknown line has no id that an export could have written down.
 		if old.ID != e.ID && (given || !bytes.Equal(old.Line, line)) {
+			if im.unnamed && im.w.c.ID != conversationOf(im.name) {
+				if err := im.apart(ctx); err != nil {
+					return err
+				}
+				continue
+			}
 			return holdfast.Errorf(holdfast.ErrConflict,
 				"line %d: conversation %s has another event at this place: it went on in another way. Import the file with --copy to have both", n, im.w.c.ID)
 		}
@@ -159,29 +173,66 @@ func (im *importer) take(ctx context.Context, n int, e holdfast.Entry, given boo
 		im.now.Known++
 		return nil
 	}
-	if im.now.Title == "" {
-		im.now.Title = conversation.TitleOf(e.Event)
-		im.w.c.Title = im.now.Title
-	}
+	im.title(e.Event)
 	im.now.Added++
 	return im.w.put(ctx, store.StoredEvent{ID: e.ID, Kind: conversation.KindOf(e.Event), At: e.At, Line: line})
 }
 
-// begin finds or makes the conversation of the first event e.
-func (im *importer) begin(ctx context.Context, e holdfast.Entry) error {
-	c := store.Conversation{
-		ID: im.head.ID, Principal: im.s.principal, Title: im.head.Title, Origin: store.ImportedConversation, Agent: im.head.Agent,
-		Parent: im.head.Parent, ParentSeq: im.head.ParentSeq, Version: store.StreamVersion, CreatedAt: im.head.CreatedAt,
+// conversationOf is the id of a conversation that an event gives its name to.
+func conversationOf(id holdfast.EventID) holdfast.ConversationID {
+	var names conversation.Namer
+	return holdfast.ConversationID(names.Next([]byte("conversation of " + id)))
+}
+
+// apart leaves a conversation that only begins as the file does, for the one that
+// is named by the line at which they part. It has the events before that line too,
+// of which there are some: their names begin with that of the first.
+func (im *importer) apart(ctx context.Context) error {
+	var shared []store.StoredEvent
+	for e, err := range im.s.st.Events(ctx, im.s.principal, im.w.c.ID, store.EventRange{UpTo: int64(im.now.Known)}) {
+		if err != nil {
+			return err
+		}
+		shared = append(shared, e)
 	}
-	if c.ID == "" {
-		var names conversation.Namer
-		c.ID = holdfast.ConversationID(names.Next([]byte("conversation of " + e.ID)))
+	im.have = nil
+	if err := im.begin(ctx, conversationOf(im.name), shared[0].At); err != nil {
+		return err
+	}
+	// An import that was killed may have written some of them.
+	im.now.Known = min(len(shared), len(im.have))
+	im.have = im.have[im.now.Known:]
+	for _, e := range shared[im.now.Known:] {
+		if entry, err := conversation.ParseLine(e.Line); err == nil {
+			im.title(entry.Event)
+		}
+		im.now.Added++
+		if err := im.w.put(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// title takes the title from e where there is none yet.
+func (im *importer) title(e holdfast.Event) {
+	if im.now.Title == "" {
+		im.now.Title = conversation.TitleOf(e)
+		im.w.c.Title = im.now.Title
+	}
+}
+
+// begin finds or makes the conversation id, which began at a time.
+func (im *importer) begin(ctx context.Context, id holdfast.ConversationID, at time.Time) error {
+	c := store.Conversation{
+		ID: id, Principal: im.s.principal, Title: im.head.Title, Origin: store.ImportedConversation, Agent: im.head.Agent,
+		Parent: im.head.Parent, ParentSeq: im.head.ParentSeq, Version: store.StreamVersion, CreatedAt: im.head.CreatedAt,
 	}
 	if im.options.Copy {
 		c.ID = holdfast.ConversationID(im.s.newID())
 	}
 	if c.CreatedAt.IsZero() {
-		c.CreatedAt = e.At
+		c.CreatedAt = at
 	}
 	old, err := im.s.st.Get(ctx, im.s.principal, c.ID)
 	switch {
@@ -214,7 +265,7 @@ func (im *importer) begin(ctx context.Context, e holdfast.Entry) error {
 // end writes what is left of the conversation that is being read.
 func (im *importer) end(ctx context.Context) error {
 	if im.w == nil && im.head.ID != "" {
-		if err := im.begin(ctx, holdfast.Entry{At: im.at}); err != nil {
+		if err := im.begin(ctx, im.head.ID, im.at); err != nil {
 			return err
 		}
 	}
