@@ -143,14 +143,38 @@ func (c *Client) judge(a Answer, l live, end error) (Answer, *failure) {
 }
 
 // clean makes the words of a provider fit for one line: cut, without line breaks
-// and without the key.
+// and without the key, or what they show of it.
 func clean(words, key string) string {
 	if key != "" {
 		words = strings.ReplaceAll(words, key, "[key]")
 	}
-	words = strings.Join(strings.Fields(words), " ")
+	list := strings.Fields(words)
+	for i, word := range list {
+		if bare := strings.Trim(word, `.,;:()<>"'`); showsKey(bare, key) {
+			list[i] = strings.Replace(word, bare, "[key]", 1)
+		}
+	}
+	words = strings.Join(list, " ")
 	if runes := []rune(words); len(runes) > 300 {
 		words = string(runes[:300]) + "…"
 	}
 	return words
+}
+
+// shownOfKey is how much of the beginning or the end of a key providers show
+// beside what they hide of it, at least.
+const shownOfKey = 4
+
+// showsKey reports whether a word is a key of which a part is hidden, or has the
+// beginning or the end of key.
+func showsKey(word, key string) bool {
+	for _, hidden := range []string{"**", "...", "…"} {
+		if strings.Contains(word, hidden) {
+			return true
+		}
+	}
+	if len(key) < 2*shownOfKey {
+		return false
+	}
+	return strings.Contains(word, key[:shownOfKey]) || strings.Contains(word, key[len(key)-shownOfKey:])
 }

@@ -73,16 +73,17 @@ func (c *Client) declined(res *http.Response, body []byte) *failure {
 	}
 	status, lower := res.StatusCode, strings.ToLower(message)
 	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		// The words may hold a part of the key.
-		fail(holdfast.ErrForbidden, "refused the key (status %d). Check what %s holds, and that it may use this model.", status, c.keyName())
+	case status == http.StatusUnauthorized:
+		fail(holdfast.ErrForbidden, "refused the key (status %d%s). Check what %s holds, and that it may use this model.", status, words, c.keyName())
 	case kind == "insufficient_quota" || status == http.StatusPaymentRequired:
 		fail(holdfast.ErrForbidden, "has no credit left for this key (status %d%s). Add some, or use another upstream.", status, words)
+	case status == http.StatusForbidden:
+		fail(holdfast.ErrForbidden, "does not allow the call (status %d%s). Check that what %s holds may use this model, and from here.", status, words, c.keyName())
 	case kind == "model_not_found", status == http.StatusNotFound && strings.Contains(lower, "model"), strings.Contains(lower, "not a valid model"):
 		f.model = true
 		fail(holdfast.ErrNotFound, "does not know the model (status %d%s).", status, words)
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status >= 300 && status < 400:
-		fail(holdfast.ErrConfig, "answers %d where %s calls go. Check its base_url and protocol.", status, c.up.Protocol)
+		fail(holdfast.ErrConfig, "answers %d where %s calls go%s. Check its base_url and protocol.", status, c.up.Protocol, words)
 	case tooLong(status, kind, lower):
 		f.err = c.tooLong(fmt.Sprintf("status %d%s", status, words))
 	case status == http.StatusTooManyRequests:

@@ -18,8 +18,20 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{
-			"a key that is refused, without the words, which may hold a part of it", answer(401, `{"error":{"message":"Incorrect API key provided: secr****"}}`),
-			holdfast.ErrForbidden, `The upstream "test" refused the key (status 401). Check what TEST_KEY holds, and that it may use this model.`,
+			"a key that is refused, without what is shown of it", answer(401, `{"error":{"message":"Incorrect API key provided: secr****. Find yours at https://x.example/keys."}}`),
+			holdfast.ErrForbidden, `The upstream "test" refused the key (status 401: Incorrect API key provided: [key]. Find yours at https://x.example/keys). Check what TEST_KEY holds, and that it may use this model.`,
+		},
+		{
+			"a call that is not allowed, though the key is right", answer(403, `{"error":{"message":"This region is not supported."}}`),
+			holdfast.ErrForbidden, `The upstream "test" does not allow the call (status 403: This region is not supported). Check that what TEST_KEY holds may use this model, and from here.`,
+		},
+		{
+			"a quota that is used up", answer(403, `{"error":{"code":"insufficient_quota","message":"Your quota is used up."}}`),
+			holdfast.ErrForbidden, `The upstream "test" has no credit left for this key (status 403: Your quota is used up). Add some, or use another upstream.`,
+		},
+		{
+			"the end of the key in quotes", answer(401, `{"error":{"message":"Unknown key \"xx-key\"; ask us"}}`),
+			holdfast.ErrForbidden, `The upstream "test" refused the key (status 401: Unknown key "[key]"; ask us). Check what TEST_KEY holds, and that it may use this model.`,
 		},
 		{
 			"words that hold the key", answer(422, "{\"detail\":\"no\\n secret-key \"}"),
@@ -38,7 +50,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"a payment that is due", answer(402, `{}`), holdfast.ErrForbidden, `The upstream "test" has no credit left for this key (status 402). Add some, or use another upstream.`},
 		{
 			"a path that is not there", answer(404, `{"detail":"Not Found"}`),
-			holdfast.ErrConfig, `The upstream "test" answers 404 where chat calls go. Check its base_url and protocol.`,
+			holdfast.ErrConfig, `The upstream "test" answers 404 where chat calls go: Not Found. Check its base_url and protocol.`,
 		},
 		{
 			"an address that moved", answer(301, ``, "Location", "/elsewhere"),
