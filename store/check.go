@@ -28,7 +28,7 @@ type CheckOptions struct {
 type Report struct {
 	Path   string
 	Bytes  int64 // of the file and its log
-	Schema int64 // version; 0: an empty file
+	Schema int64 // version; 0: an empty file, or one that cannot be read
 	Mode   fs.FileMode
 	// DirectoryMode is that of the directory that the file is in.
 	DirectoryMode fs.FileMode

@@ -167,7 +167,11 @@ func (a *app) checkText(r store.Report, full bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "database  %s\n", line(r.Path))
 	fmt.Fprintf(&b, "size      %s\n", sizeText(r.Bytes))
-	fmt.Fprintf(&b, "schema    %d\n", r.Schema)
+	schema := fmt.Sprint(r.Schema)
+	if r.Partial && r.Schema == 0 {
+		schema = "cannot be read"
+	}
+	fmt.Fprintf(&b, "schema    %s\n", schema)
 	fmt.Fprintf(&b, "mode      %04o, directory %04o\n\n", r.Mode, r.DirectoryMode)
 	if len(r.Tables) > 0 {
 		rows := make([][]string, len(r.Tables))

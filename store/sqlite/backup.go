@@ -38,11 +38,15 @@ type Backup struct {
 //
 // It fails with conflict where the file exists and is not to be overwritten, or a
 // database is open there; with failed where the copy does not pass the check, so
-// that the database itself is damaged; with unavailable where it cannot be written.
+// that the database itself is damaged; with unavailable where it cannot be written, or
+// the database is too damaged to be read.
 func (r *Reader) Backup(ctx context.Context, to string, o BackupOptions) (Backup, error) {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return Backup{}, unwritten(to, err)
+	}
+	if r.damaged != nil {
+		return Backup{}, r.explain("back up", r.damaged)
 	}
 	if err := r.mayReplace(to, o.Overwrite); err != nil {
 		return Backup{}, err

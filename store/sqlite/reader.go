@@ -28,11 +28,14 @@ type Reader struct {
 	body   *sqlstore.Inspection
 	schema int64
 	alone  bool // nobody had it open
+	// damaged is why not even the schema can be read; nil: it can.
+	damaged error
 }
 
 // OpenReader opens the database at path to look at it. It fails with not_found
 // where there is none, with unavailable when it cannot be read or is of another
-// program, and with newer_schema when a newer version wrote it.
+// program, and with newer_schema when a newer version wrote it. A file that is too
+// damaged to be used can still be checked.
 func OpenReader(path string) (*Reader, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -58,6 +61,9 @@ func (r *Reader) open(ctx context.Context) error {
 	target, err := sqlstore.Target(migrations)
 	if err == nil {
 		r.schema, err = r.d.version(ctx)
+	}
+	if corrupt(err) {
+		r.damaged, err = err, nil
 	}
 	if err == nil && r.schema > target {
 		err = r.d.newer(r.schema, target)
@@ -117,7 +123,14 @@ func (r *Reader) tidy(ctx context.Context) {
 
 // Check looks at the file, its mode and all rows, as the shared body has it.
 func (r *Reader) Check(ctx context.Context, o store.CheckOptions) (store.Report, error) {
-	report, err := r.body.Check(ctx, o)
+	var report store.Report
+	err := r.damaged
+	if err == nil {
+		report, err = r.body.Check(ctx, o)
+	}
+	if corrupt(err) {
+		report, err = unusable(err), nil
+	}
 	if err != nil {
 		return store.Report{}, err
 	}
@@ -155,6 +168,27 @@ func (r *Reader) Check(ctx context.Context, o store.CheckOptions) (store.Report,
 	return report, nil
 }
 
+// unusable is what there is to say of a file whose tables cannot be read.
+func unusable(err error) store.Report {
+	return store.Report{Partial: true, Findings: []store.Finding{{
+		Kind: store.Damaged, What: tooDamaged(err),
+		Next: "put a backup in its place; without one, move it and its -wal and -shm files away to start with an empty one",
+	}}}
+}
+
+// tooDamaged words a corrupt error in SQLite's own words.
+func tooDamaged(err error) string {
+	var e *driver.Error
+	errors.As(err, &e)
+	return "it is too damaged to be checked: " + e.Error()
+}
+
+// corrupt reports whether err says that the file is damaged.
+func corrupt(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_CORRUPT
+}
+
 // damage is what SQLite says of the pages, and with full of the indexes.
 func damage(ctx context.Context, t *sql.Tx, full bool) ([]string, error) {
 	query := "PRAGMA quick_check"
@@ -165,10 +199,9 @@ func damage(ctx context.Context, t *sql.Tx, full bool) ([]string, error) {
 	if len(said) == 1 && said[0] == "ok" {
 		said = nil
 	}
-	var e *driver.Error
-	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_CORRUPT {
+	if corrupt(err) {
 		if len(said) == 0 {
-			said = []string{"it is too damaged to be checked: " + e.Error()}
+			said = []string{tooDamaged(err)}
 		}
 		err = nil
 	}
