@@ -153,21 +153,6 @@ func (q *Loop) call(l *conversations.Loaded, schema []byte) holdfast.Call {
 	return call
 }
 
-// fits refuses a call that cannot fit the window, even where it is smaller than
-// it seems.
-func (q *Loop) fits(l *conversations.Loaded, call holdfast.Call) error {
-	if q.cfg.Window <= 0 {
-		return nil
-	}
-	least := int64(q.estimator(l.Entries).AtLeast(l.Entries))
-	if least+call.MaxOutput <= q.cfg.Window {
-		return nil
-	}
-	return holdfast.Errorf(holdfast.ErrTooLarge,
-		"the conversation takes at least %d tokens and the answer may take %d, but the window of %s has %d. Nothing was sent. Compact it: holdfast conversation compact %s",
-		least, call.MaxOutput, q.cfg.Model, q.cfg.Window, l.ID)
-}
-
 // estimator estimates with what every call carries beside the conversation.
 func (q *Loop) estimator(entries []holdfast.Entry) compaction.Estimator {
 	return q.cfg.Estimator(entries, q.overhead())

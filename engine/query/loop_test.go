@@ -291,20 +291,6 @@ func TestAnInterruptionKeepsWhatCame(t *testing.T) {
 	}
 }
 
-func TestACallThatCannotFitIsNotMade(t *testing.T) {
-	w := newWorld(t, wants(read("1")), says("done"))
-	w.cfg.Window, w.cfg.MaxOutput = 1000, 100
-	_, err := w.ask(t.Context(), strings.Repeat("long ", 2000))
-	if holdfast.CodeOf(err) != holdfast.ErrTooLarge || len(w.model.calls) != 0 {
-		t.Fatalf("%d calls, %v", len(w.model.calls), err)
-	}
-	for _, part := range []string{"the window of m has 1000", "holdfast conversation compact c", "may take 100"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-}
-
 // TestAToolLoopStopsBeforeTheWindow: one prompt, twenty calls of some 2,500
 // tokens each, a window of 32,000.
 func TestAToolLoopStopsBeforeTheWindow(t *testing.T) {
