@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -51,9 +50,6 @@ type app struct {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		a.styled(ctx, append(strings.Fields(c.CommandPath())[1:], "--help")...)
-	})
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -65,15 +61,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	a.writeError(own)
 	return own.Code.ExitStatus()
-}
-
-// styled shows help by fang. Commands are not run by it: where one fails, fang
-// asks the terminal for its colours before the error is said.
-func (a *app) styled(ctx context.Context, args ...string) {
-	root := a.rootCommand()
-	root.SetArgs(args)
-	// What was asked for is a page of text; it cannot fail.
-	_ = fang.Execute(ctx, root, fang.WithVersion(a.version))
 }
 
 func (a *app) writeError(err *holdfast.Error) {
@@ -106,6 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetHelpFunc(a.help)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.config, "config", "", "configuration file that stands above your own, the workspace's and the environment")
 	flags.StringArrayVar(&a.set, "set", nil, "set a key of the configuration, KEY=VALUE, above all files; repeatable")

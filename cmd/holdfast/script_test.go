@@ -42,7 +42,6 @@ type (
 //
 // $COLUMNS is the width of the output; by default it has no limit.
 func TestScripts(t *testing.T) {
-	t.Setenv("__FANG_TEST_WIDTH", "80") // help is as wide as the test's own terminal otherwise
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
