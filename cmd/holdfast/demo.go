@@ -54,7 +54,8 @@ func demoCommand(start startProxy) *cobra.Command {
 			"compactions each by a summarizer that forgets everything. Prints what the model still knew of its plan\n" +
 			"after each: directly, and through Holdfast. Nothing leaves the machine and nothing is kept.\n\n" +
 			"The exit status is 0 only if every open step and value survived with Holdfast and was lost without it.",
-		Args: arguments(0, 0, ""),
+		Example: "  holdfast demo\n  holdfast demo --json",
+		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := cmd.Flags().GetBool("json") // of the root command
 			if err != nil {

@@ -17,9 +17,10 @@ const maxCompactions = 50
 
 func (a *app) evalCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "eval",
-		Short: "Measure what Holdfast keeps, and what compaction saves",
-		Long:  "Measures Holdfast on this machine, from seeds or on sessions that are there: nothing leaves it and nothing\nis kept.",
+		Use:     "eval",
+		Short:   "Measure what Holdfast keeps, and what compaction saves",
+		Long:    "Measures Holdfast on this machine, from seeds or on sessions that are there: nothing leaves it and nothing\nis kept.",
+		Example: "  holdfast eval survival\n  holdfast eval reduction\n  holdfast eval extraction --json",
 	}
 	c.AddCommand(a.survivalCommand(), a.reductionCommand(), a.triggerCommand(), a.extractionCommand())
 	group(c)

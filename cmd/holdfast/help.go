@@ -30,6 +30,10 @@ func (a *app) help(c *cobra.Command, _ []string) {
 		if i > 0 {
 			b.WriteString("\n")
 		}
+		if strings.HasPrefix(text, "\t") { // to be typed
+			b.WriteString("  " + strings.TrimSpace(text) + "\n")
+			continue
+		}
 		b.WriteString(flow("", "", text, width))
 	}
 	usage := c.UseLine()
@@ -120,4 +124,57 @@ func flow(first, rest, text string, width int) string {
 		empty = false
 	}
 	return b.String() + line + "\n"
+}
+
+// helpCommand is the command help, which fails where it knows nothing.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND...]",
+		Short:   "Show how a command is used",
+		Long:    "Shows how a command is used, as its --help does.",
+		Example: "  holdfast help\n  holdfast help capsule add",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if of, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, sub := range of.Commands() {
+					if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), typed) {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(of, rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
+			return of.Help()
+		},
+	}
+}
+
+// completionCommand is cobra's, which would take any name for its own help.
+func completionCommand(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		group(c)
+		c.Example = "  source <(holdfast completion bash)\n  holdfast completion fish | source"
+		for _, shell := range c.Commands() {
+			shell.Args = arguments(0, 0, "")
+			shell.Example = map[string]string{
+				"bash":       "  source <(holdfast completion bash)",
+				"fish":       "  holdfast completion fish > ~/.config/fish/completions/holdfast.fish",
+				"powershell": "  holdfast completion powershell | Out-String | Invoke-Expression",
+				"zsh":        "  source <(holdfast completion zsh)",
+			}[shell.Name()]
+		}
+	}
 }

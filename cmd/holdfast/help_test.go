@@ -62,7 +62,7 @@ func TestHelpIsNotCut(t *testing.T) {
 				}
 				for text := range strings.Lines(help) {
 					text = strings.TrimSuffix(text, "\n")
-					typed := strings.Contains(c.Example, strings.TrimSpace(text)) || strings.HasPrefix(text, "  holdfast")
+					typed := strings.Contains(c.Example, strings.TrimSpace(text)) || strings.HasPrefix(text, "  holdfast") || strings.Contains(c.Long, "\t"+strings.TrimSpace(text))
 					if ansi.StringWidth(text) > most && !typed {
 						t.Errorf("%q: wider than %d: %q", path, most, text)
 					}
@@ -99,4 +99,12 @@ func TestFlagsInHelp(t *testing.T) {
 	if !strings.Contains(help, want) {
 		t.Errorf("the flags are not there:\n%s", help)
 	}
+}
+
+func TestEveryCommandHasExamples(t *testing.T) {
+	everyCommand(&app{}, func(c *cobra.Command, path []string) {
+		if !strings.Contains(c.Example, "holdfast") {
+			t.Errorf("%q has no example", path)
+		}
+	})
 }

@@ -116,6 +116,8 @@ func (a *app) rootCommand() *cobra.Command {
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)
+	root.SetHelpCommand(helpCommand())
+	completionCommand(root)
 	refuse, help := root.Args, root.RunE
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if a.isQuestion(cmd, args) {
@@ -165,14 +167,19 @@ func group(c *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		near := ""
-		if list := cmd.SuggestionsFor(args[0]); len(list) > 0 {
-			near = fmt.Sprintf(" Did you mean %s?", strings.Join(list, " or "))
-		}
-		return holdfast.Errorf(holdfast.ErrUsage, "there is no command %q.%s See %s --help", cmd.CommandPath()+" "+args[0], near, cmd.CommandPath())
+		return unknownCommand(cmd, args[0])
 	}
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return c
+}
+
+// unknownCommand refuses a name that a group does not have.
+func unknownCommand(c *cobra.Command, name string) error {
+	near := ""
+	if list := c.SuggestionsFor(name); len(list) > 0 {
+		near = fmt.Sprintf(" Did you mean %s?", strings.Join(list, " or "))
+	}
+	return holdfast.Errorf(holdfast.ErrUsage, "there is no command %q.%s See %s --help", c.CommandPath()+" "+name, near, c.CommandPath())
 }
 
 // arguments accepts from low to high arguments; form is how they are written.
