@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -28,9 +30,12 @@ func (a *app) conversationExport() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				w := a.out
-				if out != "" {
+				w, toFile := a.out, out != "" && out != "-"
+				if toFile {
 					f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+					if errors.Is(err, fs.ErrExist) {
+						return holdfast.Errorf(holdfast.ErrConflict, "%s exists already: choose another name, or remove it first", line(out))
+					}
 					if err != nil {
 						return holdfast.Errorf(holdfast.ErrUnavailable, "the export cannot be written: %w", err)
 					}
@@ -44,14 +49,14 @@ func (a *app) conversationExport() *cobra.Command {
 				if format == "markdown" {
 					return s.Markdown(cmd.Context(), c.ID, w, clean)
 				}
-				if out == "" && a.terminal {
+				if !toFile && a.terminal {
 					w = &lineWriter{w: w, change: escapeJSON}
 				}
 				return s.Export(cmd.Context(), c.ID, w)
 			})
 		},
 	}
-	c.Flags().StringVarP(&out, "out", "o", "", "write to a new file")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to a new file; - is standard output")
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl or markdown")
 	// Both values are names of this command's own.
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]cobra.Completion{"jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp))
