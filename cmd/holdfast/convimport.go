@@ -68,7 +68,8 @@ func agentNames() string {
 // importAll imports files, or what is found where none is named. A file that fails
 // is told, and the others go on.
 func (a *app) importAll(ctx context.Context, s *conversations.Service, names []string, agent transcript.Format, o conversations.ImportOptions) error {
-	if len(names) == 0 {
+	named := len(names) > 0
+	if !named {
 		var err error
 		if names, err = a.leftByAgents(agent); err != nil {
 			return err
@@ -81,7 +82,12 @@ func (a *app) importAll(ctx context.Context, s *conversations.Service, names []s
 		if time.Since(began) > progressAfter {
 			show(fmt.Sprintf("reading %d of %d: %s", i+1, len(names), line(name)))
 		}
-		if err := a.importFile(ctx, s, name, agent, o, &result); err != nil {
+		before := len(result.Conversations)
+		err := a.importFile(ctx, s, name, agent, o, &result)
+		if err == nil && named && len(result.Conversations) == before && isDirectory(name) {
+			err = holdfast.Errorf(holdfast.ErrFailed, "%s is a directory, and no storage of OpenCode. Name the files in it", line(name))
+		}
+		if err != nil {
 			failed = append(failed, err)
 		}
 		if ctx.Err() != nil {
@@ -158,7 +164,7 @@ func (a *app) importOne(ctx context.Context, s *conversations.Service, name stri
 	// The same texts of harnesses are known as on the wire.
 	how := transcript.Options{Synthetic: agents.Synthetic, Words: agents.UserText}
 	if name != "-" {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if isDirectory(name) {
 			return s.ImportSessions(ctx, transcript.OpenCodeFiles(os.DirFS(name), how), o)
 		}
 	}
@@ -188,6 +194,11 @@ func (a *app) importOne(ctx context.Context, s *conversations.Service, name stri
 		return importDatabase(ctx, s, name, how, o)
 	}
 	return s.ImportSessions(ctx, transcript.Read(format, r, filepath.ToSlash(name), how), o)
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // importDatabase imports OpenCode's database, which is only read.

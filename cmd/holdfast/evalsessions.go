@@ -288,9 +288,6 @@ func (a *app) eachSession(ctx context.Context, names []string, do func(name stri
 			show(fmt.Sprintf("%d of %d: %s", i+1, len(names), line(filepath.Base(name))))
 		}
 		list, failed := a.replayed(ctx, name)
-		if failed == nil && len(list) == 0 {
-			failed = holdfast.Errorf(holdfast.ErrNotFound, "%s: there is no session in it that could be read", line(name))
-		}
 		if failed != nil {
 			if len(names) == 1 {
 				return nil, failed

@@ -77,7 +77,7 @@ func TestReductionIsMeasuredOnFiles(t *testing.T) {
 
 func TestReductionNeedsSomethingToGoBy(t *testing.T) {
 	_, errs, status := measured(t, "eval", "reduction", "DIR/notes.md")
-	if status != 4 || !strings.Contains(errs, "notes.md: there is no session in it") {
+	if status != 1 || !strings.Contains(errs, "notes.md: no session is in it") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	_, errs, status = measured(t, "eval", "reduction")

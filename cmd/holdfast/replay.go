@@ -55,9 +55,17 @@ func (a *app) capsuleReplay() *cobra.Command {
 func (a *app) replayed(ctx context.Context, name string) (list []conversations.Loaded, err error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		s := conversations.New(store.NewMemory(), holdfast.Local, a.now, a.newID)
-		done, _, err := a.importOne(ctx, s, name, "", conversations.ImportOptions{})
+		done, damage, err := a.importOne(ctx, s, name, "", conversations.ImportOptions{})
 		if err != nil {
 			return nil, holdfast.Errorf(holdfast.CodeOf(err), "%s: %w", line(name), err)
+		}
+		if len(done) == 0 {
+			why := "the file is empty"
+			if len(damage) > 0 {
+				why = fmt.Sprintf("line %d: %s", damage[0].Line, damage[0].Reason)
+			}
+			return nil, holdfast.Errorf(holdfast.ErrFailed,
+				"%s: no session is in it (%s). Name a file that an agent left, or one of `holdfast conversation export`", line(name), line(why))
 		}
 		for _, i := range done {
 			l, err := s.Load(ctx, i.ID)
