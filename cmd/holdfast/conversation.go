@@ -329,7 +329,7 @@ func (a *app) lease(cmd *cobra.Command, s *conversations.Service, id holdfast.Co
 	return s.Lease(cmd.Context(), id, a.holder(cmd), conversations.Patience, func(l store.Lease) {
 		if !a.json {
 			// It is only to pass the time.
-			_, _ = fmt.Fprintf(a.err, "waiting for %s\n", line(l.Holder))
+			_, _ = fmt.Fprintf(a.err, "waiting for %s, %s at most\n", line(l.Holder), conversations.Patience)
 		}
 	})
 }

@@ -192,9 +192,9 @@ type modelJSON struct {
 func (a *app) modelsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "models [PART]",
-		Short: "List the models that can be called",
+		Short: "List the models that are known",
 		Long: "Lists what is known of models: those of the configuration, and of the providers that are\n" +
-			"configured. PART is a part of the name or of the upstream's.",
+			"configured, whether or not there is a key for them. PART is a part of the name or of the upstream's.",
 		Example: "  holdfast models\n  holdfast models sonnet --json",
 		Args:    arguments(0, 1, "[PART]"),
 		RunE: func(_ *cobra.Command, args []string) error {
