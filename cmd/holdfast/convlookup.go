@@ -62,7 +62,7 @@ func (a *app) findConversation(ctx context.Context, s *conversations.Service, na
 			"no conversation is named %s. The nearest:\n%sSee holdfast conversation ls", line(name), a.conversationNames(list[:min(3, len(list))]))
 	}
 	return store.Conversation{}, holdfast.Errorf(holdfast.ErrUsage,
-		"%s can mean %d conversations:\n%sWrite more of the id", line(name), len(hits), a.conversationNames(hits))
+		"%s can mean %d conversations. Write more of the id:\n%s", line(name), len(hits), candidates(a.conversationNames(hits)))
 }
 
 // findArchived finds an archived conversation. The last one is the last used of them.

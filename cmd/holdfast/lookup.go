@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,10 +23,9 @@ const shortLength = 8
 // shortLength, at which all of them differ.
 func shortener[T ~string](ids []T) func(T) string {
 	length := shortLength
-	for i, id := range ids {
-		for _, other := range ids[:i] {
-			length = max(length, common(string(id), string(other))+1)
-		}
+	sorted := slices.Sorted(slices.Values(ids))
+	for i := 1; i < len(sorted); i++ { // those that are most alike are neighbours
+		length = max(length, common(string(sorted[i-1]), string(sorted[i]))+1)
 	}
 	return func(id T) string { return line(string(id[:min(length, len(id))])) }
 }
@@ -75,7 +75,19 @@ func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string)
 			"no session is named %s. The nearest:\n%sSee holdfast session ls", line(name), a.listing(list[:min(3, len(list))]))
 	}
 	return store.SessionState{}, holdfast.Errorf(holdfast.ErrUsage,
-		"%s can mean %d sessions:\n%sWrite more of the id", line(name), len(hits), a.listing(hits))
+		"%s can mean %d sessions. Write more of the id:\n%s", line(name), len(hits), candidates(a.listing(hits)))
+}
+
+// mostCandidates is how many things are named that a short id can mean.
+const mostCandidates = 10
+
+// candidates is the beginning of a listing, which has the newest first.
+func candidates(listing string) string {
+	lines := strings.Split(strings.TrimSuffix(listing, "\n"), "\n")
+	if more := len(lines) - mostCandidates; more > 0 {
+		lines = append(lines[:mostCandidates], fmt.Sprintf("  and %d more", more))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func matching(list []store.SessionInfo, name string) (hits []store.SessionInfo) {
