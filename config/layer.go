@@ -28,7 +28,10 @@ type Layer struct {
 }
 
 // FileLayer is the text of a file, in TOML.
-func FileLayer(path string, data []byte) Layer { return Layer{name: path, data: data, file: true} }
+func FileLayer(path string, data []byte) Layer {
+	// Some editors begin a file with a byte order mark, which TOML has none of.
+	return Layer{name: path, data: bytes.TrimPrefix(data, []byte("\ufeff")), file: true}
+}
 
 // ConversationLayer is a JSON object with settings of a conversation; its
 // members are the keys of a file. Guarded keys are refused in it. Name is what

@@ -55,8 +55,11 @@ const (
 // New makes a key of a principal out of random bytes, which must be fit for
 // cryptography. The label is for people.
 func New(random io.Reader, p holdfast.Principal, label string, now time.Time) (Secret, store.Key, error) {
-	if !utf8.ValidString(label) || utf8.RuneCountInString(label) > MaxLabel || containsControl(label) {
-		return "", store.Key{}, holdfast.Errorf(holdfast.ErrUsage, "a label has at most %d characters, in one line. Write a shorter one", MaxLabel)
+	if !utf8.ValidString(label) || containsControl(label) {
+		return "", store.Key{}, holdfast.Errorf(holdfast.ErrUsage, "a label is text in one line, and this one has control characters or is no UTF-8. Write it without them")
+	}
+	if n := utf8.RuneCountInString(label); n > MaxLabel {
+		return "", store.Key{}, holdfast.Errorf(holdfast.ErrUsage, "a label has at most %d characters, and this one has %d. Write a shorter one", MaxLabel, n)
 	}
 	var raw [idBytes + secretBytes]byte
 	if _, err := io.ReadFull(random, raw[:]); err != nil {

@@ -59,20 +59,19 @@ func TestNoKeyIsMadeOfTooFewRandomBytes(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	for _, c := range []struct {
-		label string
-		ok    bool
-	}{
-		{"", true},
-		{"Ä laptop, the old one", true},
-		{strings.Repeat("ä", 100), true},
-		{strings.Repeat("a", 101), false},
-		{"two\nlines", false},
-		{"\x1b[31m", false},
-		{"\xff", false},
+	const long = "a label has at most 100 characters, and this one has 101. Write a shorter one"
+	const wrong = "a label is text in one line, and this one has control characters or is no UTF-8. Write it without them"
+	for _, c := range []struct{ label, want string }{
+		{"", ""},
+		{"Ä laptop, the old one", ""},
+		{strings.Repeat("ä", 100), ""},
+		{strings.Repeat("a", 101), long},
+		{"two\nlines", wrong},
+		{"\x1b[31m", wrong},
+		{"\xff", wrong},
 	} {
 		_, _, err := keyring.New(bytes.NewReader(make([]byte, 37)), "me", c.label, time.Time{})
-		if (err == nil) != c.ok || err != nil && holdfast.CodeOf(err) != holdfast.ErrUsage {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want || holdfast.CodeOf(err) != holdfast.ErrUsage) {
 			t.Errorf("%q: %v", c.label, err)
 		}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Long: "Lists the changes of what is in force for sessions, oldest first: which policy set which\n" +
 			"key from which value to which. A change is written when the server first sees a session\n" +
 			"under it. Entries hold nothing of what was said, outlive their session and are kept for a\n" +
-			"year. A session is named by its id or a beginning of it.",
+			"year. A session is named by its id, or the agent's own id, or a beginning of one.",
 		Example: "  holdfast audit\n  holdfast audit --principal ci\n  holdfast audit --session 0193c5d2 --json",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +33,11 @@ func (a *app) auditCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				list = slices.DeleteFunc(list, func(e store.AuditEntry) bool { return !strings.HasPrefix(string(e.Session), session) })
+				if session != "" {
+					if list, err = a.auditOf(cmd.Context(), d, list, of, session); err != nil {
+						return err
+					}
+				}
 				if a.json {
 					return a.printJSON(newAuditJSON(list))
 				}
@@ -46,6 +52,35 @@ func (a *app) auditCommand() *cobra.Command {
 		return a.completePrincipal(cmd, nil, typed)
 	})
 	return c
+}
+
+// auditOf are the entries of the sessions that name stands for: those that it
+// names by their ids, of which some may be gone, or by what their agent calls them.
+// The list is that of one principal, or of all where of is empty.
+func (a *app) auditOf(ctx context.Context, d database, list []store.AuditEntry, of holdfast.Principal, name string) ([]store.AuditEntry, error) {
+	named := map[holdfast.SessionID]bool{}
+	principals := map[holdfast.Principal]bool{cmp.Or(of, holdfast.Local): true}
+	for _, e := range list {
+		named[e.Session] = strings.HasPrefix(string(e.Session), name)
+		principals[e.Principal] = true
+	}
+	known := slices.Contains(slices.Collect(maps.Values(named)), true)
+	for p := range principals {
+		sessions, err := d.Sessions(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(sessions) == 0 {
+			continue
+		}
+		for _, s := range matching(sessions, name) {
+			named[s.ID], known = true, true
+		}
+	}
+	if !known {
+		return nil, holdfast.Errorf(holdfast.ErrNotFound, "no session is named %s, and none of the audit. See holdfast audit and holdfast session ls", line(name))
+	}
+	return slices.DeleteFunc(list, func(e store.AuditEntry) bool { return !named[e.Session] }), nil
 }
 
 // auditJSON is an entry in JSON output.

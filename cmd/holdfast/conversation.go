@@ -100,7 +100,7 @@ func (a *app) printNone(ctx context.Context, s *conversations.Service) error {
 	if len(list) > 0 {
 		return a.print(allArchived + "\n")
 	}
-	return a.print(noConversations + "\n")
+	return a.print(a.none("conversations", noConversations) + "\n")
 }
 
 func (a *app) conversationTable(list []store.Conversation) string {
@@ -153,7 +153,9 @@ func (a *app) conversationTitle() *cobra.Command {
 					return err
 				}
 				if len(args) > 1 {
-					c.Title = strings.Join(args[1:], " ")
+					if c.Title = strings.TrimSpace(strings.Join(args[1:], " ")); c.Title == "" {
+						return holdfast.Errorf(holdfast.ErrUsage, "the title is blank. Write one")
+					}
 					if err := s.Retitle(cmd.Context(), c.ID, c.Title); err != nil {
 						return err
 					}

@@ -37,7 +37,7 @@ func (a *app) findConversation(ctx context.Context, s *conversations.Service, na
 		return store.Conversation{}, err
 	}
 	if len(list) == 0 {
-		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", noConversations)
+		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", a.none("conversations", noConversations))
 	}
 	var hits []store.Conversation
 	for _, c := range list {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,12 +77,24 @@ func (a *app) keyCreate() *cobra.Command {
 				if err := d.AddKey(cmd.Context(), k); err != nil {
 					return err
 				}
-				return a.showKey(secret, k, "")
+				if err := a.showKey(secret, k, ""); err != nil {
+					return errors.Join(err, a.unmake(cmd.Context(), d, k.ID))
+				}
+				return nil
 			})
 		},
 	}
 	c.Flags().StringVar(&label, "label", "", "a text by which you know the key again")
 	return c
+}
+
+// unmake erases a key that nobody has seen.
+func (a *app) unmake(ctx context.Context, d database, id holdfast.KeyID) error {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := d.RevokeKey(ctx, id, a.now()); err != nil {
+		return err
+	}
+	return d.DeleteKey(ctx, id, a.now())
 }
 
 // showKey writes a key that was just made; note is a line about another one.
@@ -209,7 +222,10 @@ func (a *app) keyRotate() *cobra.Command {
 				if grace > 0 && !old.Revoked(a.now()) {
 					note = fmt.Sprintf("Key %s holds until %s at the latest.\n", old.ID, moment(a.now(), end))
 				}
-				return a.showKey(secret, k, note)
+				if err := a.showKey(secret, k, note); err != nil {
+					return holdfast.Errorf(holdfast.CodeOf(err), "%w. Key %s took the place of %s and nobody has it: replace it with holdfast key rotate %s", err, k.ID, old.ID, k.ID)
+				}
+				return nil
 			})
 		},
 	}

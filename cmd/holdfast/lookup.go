@@ -63,7 +63,7 @@ func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string)
 		return store.SessionState{}, err
 	}
 	if len(list) == 0 {
-		return store.SessionState{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", noSessions)
+		return store.SessionState{}, holdfast.Errorf(holdfast.ErrNotFound, "%s", a.none("sessions", noSessions))
 	}
 	hits := matching(list, name)
 	switch len(hits) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,15 @@ func (a *app) ofPrincipal(c *cobra.Command) *cobra.Command {
 		return a.completePrincipal(cmd, nil, typed)
 	})
 	return c
+}
+
+// none is what a person reads where a principal has none of what is listed; local is
+// what the one reads who named nobody.
+func (a *app) none(what, local string) string {
+	if a.principal == holdfast.Local {
+		return local
+	}
+	return fmt.Sprintf("The principal %s has no %s. See `holdfast key ls` for the principals that have keys.", a.principal, what)
 }
 
 // completePrincipal completes the principals that keys are of, or that made calls.

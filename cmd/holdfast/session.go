@@ -45,7 +45,7 @@ func (a *app) sessionList() *cobra.Command {
 					return a.printJSON(rows)
 				}
 				if len(list) == 0 {
-					return a.print(noSessions + "\n")
+					return a.print(a.none("sessions", noSessions) + "\n")
 				}
 				return a.print(a.sessionTable(list))
 			})
