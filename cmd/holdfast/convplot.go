@@ -182,7 +182,7 @@ const (
 // plotText draws on a terminal. Every column is an equal part of the events.
 func (a *app) plotText(p plotJSON) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", untitled(p.Title))
+	b.WriteString(wrap("", "", untitled(p.Title), a.width))
 	if len(p.Points) == 0 {
 		b.WriteString("The conversation is empty.\n")
 		return b.String()
@@ -229,7 +229,7 @@ func (a *app) plotText(p plotJSON) string {
 		}
 		b.WriteString(strings.TrimRight(cells.String(), " ") + "\n")
 	}
-	p.writeAxis(&b, width, column)
+	p.writeAxis(&b, width, a.width, column)
 	legend := "█ what a model is sent   ░ what compactions leave out"
 	if p.Window > 0 {
 		far := ""
@@ -243,7 +243,7 @@ func (a *app) plotText(p plotJSON) string {
 	}
 	b.WriteString(wrap("", "", legend, a.width))
 	end := p.Points[len(p.Points)-1]
-	fmt.Fprintf(&b, "at the end: ~%s of ~%s tokens, %s\n", tokensText(end.Projected), tokensText(end.Raw), count(end.Turn, "turn", "turns"))
+	b.WriteString(wrap("", "", fmt.Sprintf("at the end: ~%s of ~%s tokens, %s", tokensText(end.Projected), tokensText(end.Raw), count(end.Turn, "turn", "turns")), a.width))
 	return b.String()
 }
 
@@ -251,8 +251,8 @@ func (a *app) plotText(p plotJSON) string {
 const mostBands = 12
 
 // writeAxis writes turns, and below them each compaction: what it covers, and
-// where it was made.
-func (p plotJSON) writeAxis(b *strings.Builder, width int, column func(point int) int) {
+// where it was made. The curve has width columns, the terminal as many as terminal says.
+func (p plotJSON) writeAxis(b *strings.Builder, width, terminal int, column func(point int) int) {
 	axis, names := []rune(strings.Repeat("─", width)), []rune(strings.Repeat(" ", width+8))
 	free := 0
 	for i, at := range p.Points {
@@ -268,13 +268,13 @@ func (p plotJSON) writeAxis(b *strings.Builder, width int, column func(point int
 		copy(names[c:], name)
 		free = c + max(len(name)+2, width/10)
 	}
-	indent := strings.Repeat(" ", plotMargin-1)
+	indent, margin := strings.Repeat(" ", plotMargin-1), strings.Repeat(" ", plotMargin)
 	fmt.Fprintf(b, "%s└%s\n", indent, string(axis))
 	fmt.Fprintf(b, "%-*s%s\n", plotMargin, "      turn", strings.TrimRight(string(names), " "))
 	shown := p.Compactions
 	if n := len(shown) - mostBands; n > 0 {
 		shown = shown[n:]
-		fmt.Fprintf(b, "%s%s not shown here: conversation show lists all\n", strings.Repeat(" ", plotMargin), count(n, "older compaction is", "older compactions are"))
+		b.WriteString(wrap(margin, margin, count(n, "older compaction is", "older compactions are")+" not shown here: conversation show lists all", terminal))
 	}
 	for _, c := range shown {
 		band := []rune(strings.Repeat(" ", width))
@@ -294,6 +294,6 @@ func (p plotJSON) writeAxis(b *strings.Builder, width int, column func(point int
 		fmt.Fprintf(b, "%-*s%s\n", plotMargin, fit(name, plotMargin-1), strings.TrimRight(string(band), " "))
 	}
 	if len(shown) > 0 {
-		fmt.Fprintf(b, "%s━ what a compaction covers   ▲ where it was made\n", strings.Repeat(" ", plotMargin))
+		b.WriteString(wrap(margin, margin, "━ what a compaction covers   ▲ where it was made", terminal))
 	}
 }

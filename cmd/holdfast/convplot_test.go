@@ -73,7 +73,8 @@ func TestAPlotIsDrawnInColumns(t *testing.T) {
       turn 1         2         3         4
 1 auto     ━━━━━━━━━━━━━━━━━━━▲
 2 revoked                      ┅┅┅┅┅┅┅┅┅┅         ▲
-           ━ what a compaction covers   ▲ where it was made
+           ━ what a compaction covers   ▲ where it
+           was made
 █ what a model is sent   ░ what compactions leave
 out   ─ window 5.0k   ┄ threshold 2.5k
 at the end: ~2.5k of ~4.0k tokens, 4 turns

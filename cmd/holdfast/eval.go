@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast"
@@ -72,7 +73,7 @@ func (a *app) survivalCommand() *cobra.Command {
 			if a.json {
 				err = a.printJSON(report)
 			} else {
-				err = a.print(survivalText(report))
+				err = a.print(fold(survivalText(report, a.width), a.width))
 			}
 			if err == nil && !report.Passed {
 				err = holdfast.Errorf(holdfast.ErrFailed, "not every figure meets its goal: see the marked rows, and the examples with --json")
@@ -97,12 +98,12 @@ func protocolNames() (names []string) {
 }
 
 // survivalText is the report in words.
-func survivalText(r survival.Report) string {
+func survivalText(r survival.Report, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s of up to %s, %s at the upstream (%s), without an extractor\n\n",
 		count(r.Seeds, "seed", "seeds"), count(r.Sessions, "session", "sessions"), count(r.Compactions, "compaction", "compactions"),
 		count(r.Requests, "request", "requests"), strings.Join(r.Protocols, ", "))
-	grid(&b, "figure\tgoal\tfound\tchecked", func(row func(...string)) {
+	grid(&b, width, "figure\tgoal\tfound\tchecked", func(row func(...string)) {
 		for _, f := range r.Figures {
 			cells := []string{f.What, f.Goal, found(f), fmt.Sprint(f.Checked)}
 			switch {
@@ -116,7 +117,7 @@ func survivalText(r survival.Report) string {
 	})
 	if len(r.Values) > 0 {
 		b.WriteString("\nExact values of the user in the block\n\n")
-		grid(&b, "compactions\tshare\tmean size of the block", func(row func(...string)) {
+		grid(&b, width, "compactions\tshare\tmean size of the block", func(row func(...string)) {
 			for _, p := range r.Values {
 				if n := p.Compactions; n == 1 || n == 5 || n == 16 || n == 50 || n == r.Compactions {
 					row(fmt.Sprint(n), percent(p.Share), fmt.Sprintf("%.0f tokens", p.Tokens))
@@ -125,13 +126,13 @@ func survivalText(r survival.Report) string {
 		})
 	}
 	b.WriteString("\nWhat the model knew in the first turn behind a compaction\n\n")
-	grid(&b, "\topen steps\tanswers in force\texact values\treplaced choices shown as current\tgrowth of a request", func(row func(...string)) {
+	grid(&b, width, "\topen steps\tanswers in force\texact values\treplaced choices shown as current\tgrowth of a request", func(row func(...string)) {
 		for _, k := range r.Baselines {
 			row(k.Name, percent(k.Steps), percent(k.Answers), percent(k.Values), fmt.Sprint(k.Stale), fmt.Sprintf("%+.0f tokens a compaction", k.Growth))
 		}
 	})
 	b.WriteString("\nWhat breaks without a safeguard\n\n")
-	grid(&b, "safeguard\tbroken figures", func(row func(...string)) {
+	grid(&b, width, "safeguard\tbroken figures", func(row func(...string)) {
 		for _, x := range r.Ablations {
 			broken := "none: IDLE"
 			if len(x.Figures) > 0 {
@@ -142,12 +143,13 @@ func survivalText(r survival.Report) string {
 	})
 	if len(r.Extractors) > 0 {
 		b.WriteString("\nWith an extractor, by how it fails\n\n")
-		grid(&b, "extractor\tsessions\tcalls\tfigures that fall short", func(row func(...string)) {
+		grid(&b, width, "extractor\tsessions\tcalls\tfigures that fall short", func(row func(...string)) {
 			for _, x := range r.Extractors {
 				row(x.Extractor, fmt.Sprint(x.Sessions), fmt.Sprint(x.Calls), short(x))
 			}
 		})
-		grid(&b, "\nof the oracle\tgoal\tfound\tchecked", func(row func(...string)) {
+		b.WriteString("\n")
+		grid(&b, width, "of the oracle\tgoal\tfound\tchecked", func(row func(...string)) {
 			for _, x := range r.Extractors {
 				for _, f := range x.Figures {
 					if x.Extractor == "oracle" && f.OfExtractor {
@@ -178,11 +180,43 @@ func short(x survival.Extracted) string {
 	return strings.Join(list, ", ")
 }
 
-func grid(b *strings.Builder, head string, rows func(row func(cells ...string))) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+// grid writes rows in columns. Where the terminal is narrower than these, each row
+// is a paragraph of its first cell and, below it, the others by their titles.
+func grid(b *strings.Builder, width int, head string, rows func(row func(cells ...string))) {
+	var wide strings.Builder
+	t := tabwriter.NewWriter(&wide, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, head+"\n")
-	rows(func(cells ...string) { fmt.Fprint(t, strings.Join(cells, "\t")+"\n") })
+	var list [][]string
+	rows(func(cells ...string) {
+		list = append(list, cells)
+		fmt.Fprint(t, strings.Join(cells, "\t")+"\n")
+	})
 	_ = t.Flush() // a builder takes everything
+	if width <= 0 || widest(wide.String()) <= width {
+		b.WriteString(wide.String())
+		return
+	}
+	titles := strings.Split(head, "\t")
+	for _, cells := range list {
+		b.WriteString(cells[0] + "\n")
+		for i, cell := range cells[1:] {
+			if cell == "" {
+				continue
+			}
+			if i+1 < len(titles) && titles[i+1] != "" {
+				cell = titles[i+1] + ": " + cell
+			}
+			b.WriteString(wrap("  ", "    ", cell, width))
+		}
+	}
+}
+
+// widest is how many columns the widest line of text takes.
+func widest(text string) (columns int) {
+	for line := range strings.Lines(text) {
+		columns = max(columns, ansi.StringWidth(strings.TrimRight(line, " \n")))
+	}
+	return columns
 }
 
 func found(f survival.Figure) string {

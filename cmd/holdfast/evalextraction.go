@@ -83,7 +83,7 @@ func (a *app) extractionCommand() *cobra.Command {
 			if a.json {
 				err = a.printJSON(report)
 			} else {
-				err = a.print(extractionText(report))
+				err = a.print(fold(extractionText(report, a.width), a.width))
 			}
 			switch {
 			case err != nil:
@@ -297,7 +297,7 @@ func (x extracting) waits(b extract.Batch, grown int, last bool) bool {
 	return b.Eligible && !last && !b.Due(grown, x.ratio)
 }
 
-func extractionText(r extraction.Report) string {
+func extractionText(r extraction.Report, width int) string {
 	var b strings.Builder
 	if r.Files == 0 {
 		b.WriteString("No FILE with labels was given: only generated sessions are measured.\n")
@@ -311,7 +311,7 @@ func extractionText(r extraction.Report) string {
 	fmt.Fprintf(&b, "Labels: two readings of %d turns agree on %s of whether a turn holds anything (kappa %.2f), on %s of what (kappa %.2f); %d were read again\n\n",
 		r.Agreement.Turns, tenthPercent(r.Agreement.Holding), r.Agreement.HoldingKappa, tenthPercent(r.Agreement.Kind), r.Agreement.KindKappa, r.Agreement.Reconsidered)
 	b.WriteString("Turns that are sent, by what they hold\n\n")
-	grid(&b, "part\tof\tturns\thold something\tof those sent\t95 %\tof all sent\t95 %\tby words alone\t", func(row func(...string)) {
+	grid(&b, width, "part\tof\tturns\thold something\tof those sent\t95 %\tof all sent\t95 %\tby words alone\t", func(row func(...string)) {
 		for _, g := range r.Gate {
 			verdict := ""
 			if g.Of == extraction.All && !g.Passed {
@@ -326,7 +326,7 @@ func extractionText(r extraction.Report) string {
 		fmt.Fprintf(&b, "not sent: %s, turn %d, %s (%s)\n", m.Source, m.Turn, m.Kind, m.Split)
 	}
 	b.WriteString("\nSources that need no model\n\n")
-	grid(&b, "of\tsessions\tstated\tprecision\trecall\t", func(row func(...string)) {
+	grid(&b, width, "of\tsessions\tstated\tprecision\trecall\t", func(row func(...string)) {
 		for _, s := range r.Structured {
 			verdict := ""
 			if s.Precision < 1 || s.Recall < 1 {
@@ -336,7 +336,7 @@ func extractionText(r extraction.Report) string {
 		}
 	})
 	b.WriteString("\nWhat calls are sent, by how the sessions grow, and at their end\n\n")
-	grid(&b, "of\tturns\tcalls\ttokens\ttokens of the sessions\tshare\twith output of tools\t", func(row func(...string)) {
+	grid(&b, width, "of\tturns\tcalls\ttokens\ttokens of the sessions\tshare\twith output of tools\t", func(row func(...string)) {
 		for _, in := range r.Totals {
 			verdict := ""
 			if !in.Passed() {
@@ -347,7 +347,7 @@ func extractionText(r extraction.Report) string {
 	})
 	fmt.Fprintf(&b, "\ngoal: at most %s of the tokens of the sessions, and no output of tools\n", wholePercent(extraction.InputGoal))
 	if r.Model != nil {
-		modelText(&b, r.Model)
+		modelText(&b, r.Model, width)
 	}
 	return b.String()
 }

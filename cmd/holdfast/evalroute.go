@@ -242,7 +242,7 @@ func factsOf(source string, d continuity.Delta, texts map[int]string) (facts []e
 	return facts
 }
 
-func modelText(b *strings.Builder, m *extraction.Model) {
+func modelText(b *strings.Builder, m *extraction.Model, width int) {
 	fmt.Fprintf(b, "\n%s at %s: %s, %d without an answer, %s tokens in, %s out", line(m.Name), line(m.Upstream), count(m.Calls, "call", "calls"), m.Failed,
 		tokensText(int(m.Input)), tokensText(int(m.Output)))
 	if m.Cost != nil {
@@ -251,7 +251,7 @@ func modelText(b *strings.Builder, m *extraction.Model) {
 		b.WriteString(", no price known")
 	}
 	fmt.Fprintf(b, "\n%d facts, of which provisional: %s\n\n", m.Facts, tenthPercent(m.Provisional.Share))
-	grid(b, "kind\tprecision\t95 %\tfacts\trecall\t95 %\tlabels", func(row func(...string)) {
+	grid(b, width, "kind\tprecision\t95 %\tfacts\trecall\t95 %\tlabels", func(row func(...string)) {
 		for _, k := range m.Kinds {
 			cells := []string{k.Kind}
 			for _, r := range []extraction.Rate{k.Precision, k.Recall} {

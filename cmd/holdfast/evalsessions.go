@@ -59,7 +59,7 @@ func (a *app) reductionCommand() *cobra.Command {
 			if a.json {
 				err = a.printJSON(report)
 			} else {
-				err = a.print(report.text())
+				err = a.print(fold(report.text(a.width), a.width))
 			}
 			switch {
 			case err != nil:
@@ -88,14 +88,14 @@ type reducedJSON struct {
 	measure.Reduction
 }
 
-func (r reductionJSON) text() string {
+func (r reductionJSON) text(width int) string {
 	var b strings.Builder
 	names := []string{}
 	for _, p := range measure.Policies() {
 		names = append(names, p.Name)
 	}
 	b.WriteString("What is saved of the tokens that a model is sent\n\n")
-	grid(&b, "session\tturns\ttokens\t"+strings.Join(names, "\t")+"\tplan\t", func(row func(...string)) {
+	grid(&b, width, "session\tturns\ttokens\t"+strings.Join(names, "\t")+"\tplan\t", func(row func(...string)) {
 		for _, c := range r.Conversations {
 			cells := []string{line(c.File), fmt.Sprint(c.Turns), tokensText(c.Raw)}
 			for _, s := range c.Policies {
@@ -113,7 +113,7 @@ func (r reductionJSON) text() string {
 		}
 	})
 	fmt.Fprintf(&b, "\nSessions of %s tokens and more together\n\n", tokensText(measure.LeastTokens))
-	grid(&b, "policy\tsaved, median\tleast\tmost\tunder 5 %\ttexts lost\tplans lost\ttaken back\tgoal", func(row func(...string)) {
+	grid(&b, width, "policy\tsaved, median\tleast\tmost\tunder 5 %\ttexts lost\tplans lost\ttaken back\tgoal", func(row func(...string)) {
 		for _, p := range r.Policies {
 			goal := ""
 			if p.Goal > 0 {
@@ -168,7 +168,7 @@ func (a *app) triggerCommand() *cobra.Command {
 			if a.json {
 				err = a.printJSON(report)
 			} else {
-				err = a.print(report.text())
+				err = a.print(fold(report.text(a.width), a.width))
 			}
 			switch {
 			case err != nil:
@@ -201,10 +201,10 @@ type estimatedJSON struct {
 	Late  measure.Accuracy `json:"from_fifth_report"`
 }
 
-func (r triggerJSON) text() string {
+func (r triggerJSON) text(width int) string {
 	var b strings.Builder
 	b.WriteString("Estimate of a request, by what the provider then reported\n\n")
-	grid(&b, "session\tcalls\tfrom the 1st report\twithin x0.7 to x1.5\tfrom the 5th report\tmedian error\t95 of 100\twithin 10 %", func(row func(...string)) {
+	grid(&b, width, "session\tcalls\tfrom the 1st report\twithin x0.7 to x1.5\tfrom the 5th report\tmedian error\t95 of 100\twithin 10 %", func(row func(...string)) {
 		for _, c := range r.Conversations {
 			if c.Calls < 2 {
 				row(line(c.File), fmt.Sprint(c.Calls), "nothing to compare")

@@ -106,14 +106,14 @@ func (a *app) helpSection(b *strings.Builder, title string, items []helpItem, wi
 	}
 }
 
-// flow sets words in lines of at most width columns, the first of which begins with
+// flow sets words in lines of at most width columns (0: no limit), the first of which begins with
 // first and the others with rest. It breaks nothing that is to be typed as it is.
 func flow(first, rest, text string, width int) string {
 	var b strings.Builder
 	line := first
 	empty := true
 	for word := range strings.FieldsSeq(text) {
-		if !empty && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
+		if !empty && width > 0 && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
 			b.WriteString(line + "\n")
 			line, empty = rest, true
 		}

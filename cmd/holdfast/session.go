@@ -312,7 +312,8 @@ func (a *app) ask(question, this, declined string) (bool, error) {
 	if !a.terminal || a.json {
 		return false, holdfast.Errorf(holdfast.ErrUsage, "%s and nobody can be asked. Add --yes", this)
 	}
-	if err := a.print(question); err != nil {
+	above := strings.LastIndex(question, "\n") + 1
+	if err := a.print(question[:above] + strings.TrimSuffix(flow("", "", question[above:], a.width), "\n") + " "); err != nil {
 		return false, err
 	}
 	// An answer that ends without a newline, or none at all, is read as it is.

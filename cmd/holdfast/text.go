@@ -197,6 +197,21 @@ func wrap(first, rest, text string, width int) string {
 	return first + strings.ReplaceAll(ansi.Wrap(text, room, ""), "\n", "\n"+rest) + "\n"
 }
 
+// fold is text whose lines that are wider than width columns (0: no limit) are
+// broken.
+func fold(text string, width int) string {
+	var b strings.Builder
+	for text := range strings.Lines(text) {
+		text = strings.TrimSuffix(text, "\n")
+		if width <= 0 || ansi.StringWidth(text) <= width {
+			b.WriteString(text + "\n")
+			continue
+		}
+		b.WriteString(wrap("", "  ", text, width))
+	}
+	return b.String()
+}
+
 // untitled is a title in one line, or a word where there is none.
 func untitled(title string) string { return cmp.Or(line(title), "untitled") }
 

@@ -234,10 +234,10 @@ func (a *app) printUsage(q store.UsageQuery, groups []store.UsageSum) error {
 		{title: "COST", keep: 7, right: true},
 	}, rows, a.width)
 	if all.Unknown > 0 {
-		text += count(int(all.Unknown), "attempt", "attempts") + " without usage, or with a part of it only: the rest is in no sum.\n"
+		text += wrap("", "", count(int(all.Unknown), "attempt", "attempts")+" without usage, or with a part of it only: the rest is in no sum.", a.width)
 	}
 	if all.Unpriced > 0 {
-		text += count(int(all.Unpriced), "attempt", "attempts") + " without a price: set one in [models.NAME].\n"
+		text += wrap("", "", count(int(all.Unpriced), "attempt", "attempts")+" without a price: set one in [models.NAME].", a.width)
 	}
 	return a.print(text)
 }
