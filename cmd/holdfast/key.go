@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +77,10 @@ func (a *app) keyCreate() *cobra.Command {
 					return err
 				}
 				if err := a.showKey(secret, k, ""); err != nil {
-					return errors.Join(err, a.unmake(cmd.Context(), d, k.ID))
+					if left := a.unmake(cmd.Context(), d, k.ID); left != nil {
+						return holdfast.Errorf(holdfast.CodeOf(err), "%w. Key %s is kept, and nobody has it (%w): end it with holdfast key revoke %s", err, k.ID, left, k.ID)
+					}
+					return err
 				}
 				return nil
 			})
