@@ -347,9 +347,9 @@ func (e *Engine) beginByContent(p holdfast.Principal, agent string, h *history) 
 		}
 	}
 	e.mu.Lock()
-	e.evictOldest()
 	e.sessions[n.key] = n
 	e.mu.Unlock()
+	e.evictOldest()
 	return n
 }
 

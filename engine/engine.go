@@ -59,7 +59,8 @@
 //   - Where transcripts are on, what is new of each branch goes to package
 //     recording, which nothing waits for.
 //
-// State is held per session under one mutex; sessions are independent. Idle
+// State is held per session under one mutex; sessions are independent: what holds the
+// mutex of all of them waits for that of none. Idle
 // sessions leave memory after IdleTimeout and are read back when they return.
 package engine
 
@@ -67,6 +68,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -258,33 +261,59 @@ func (e *Engine) expire(now time.Time) {
 
 // forget drops a session from memory, whatever is in flight on it.
 func (e *Engine) forget(id holdfast.SessionID) {
+	s := e.inMemory(id)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.dead, s.erased = true, true
+	e.unrecord(s)
+	// Before a request may enter the key anew.
+	e.content.forget(s.key)
+	e.audit.forget(s.key)
+	s.mu.Unlock()
+	e.drop(s)
+}
+
+// dropIdle drops sessions that nothing uses; they are read back on return. It waits
+// for none: one whose mutex is held is in use.
+func (e *Engine) dropIdle() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for k, s := range e.sessions {
-		if s.id() == id {
-			s.erase()
-			e.unrecord(s)
-			delete(e.sessions, k)
-			e.content.forget(k)
-			e.audit.forget(k)
+	all := slices.Collect(maps.Values(e.sessions))
+	e.mu.Unlock()
+	now := e.now()
+	for _, s := range all {
+		limit := IdleTimeout
+		if s.key.byContent() {
+			limit = ContentIdleTimeout
 		}
+		e.dropUnused(s, now, limit)
 	}
 }
 
-// dropIdle drops sessions that nothing uses; they are read back on return.
-func (e *Engine) dropIdle() {
+// dropUnused drops a session that nothing has used for limit, unless something of it
+// waits to be written. A request that has found it already finds it dead, and enters
+// it anew.
+func (e *Engine) dropUnused(s *session, now time.Time, limit time.Duration) {
+	if !s.mu.TryLock() {
+		return
+	}
+	unused := s.unusedFor(now) >= limit && !e.rec.pending(s.row.ID)
+	if unused {
+		s.dead = true
+		e.content.forget(s.key)
+	}
+	s.mu.Unlock()
+	if unused {
+		e.drop(s)
+	}
+}
+
+// drop takes a dead session out, unless its key was entered anew.
+func (e *Engine) drop(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now()
-	for k, s := range e.sessions {
-		limit := IdleTimeout
-		if k.byContent() {
-			limit = ContentIdleTimeout
-		}
-		if s.idleSince(now) >= limit && !e.rec.pending(s.id()) {
-			s.kill()
-			delete(e.sessions, k)
-			e.content.forget(k)
-		}
+	if e.sessions[s.key] == s {
+		delete(e.sessions, s.key)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -154,22 +155,9 @@ func (s *session) id() holdfast.SessionID {
 	return s.row.ID
 }
 
-func (s *session) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dead = true
-}
-
-func (s *session) erase() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dead, s.erased = true, true
-}
-
-// idleSince is how long nothing has used the session; 0 while something does.
-func (s *session) idleSince(now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// unusedFor is how long nothing has used the session; 0 while something does. s.mu is
+// held.
+func (s *session) unusedFor(now time.Time) time.Duration {
 	switch {
 	case s.dead:
 		return ContentIdleTimeout
@@ -184,22 +172,20 @@ func (s *session) idleSince(now time.Time) time.Duration {
 func (e *Engine) enter(ctx context.Context, k sessionKey) (*session, error) {
 	for {
 		e.mu.Lock()
-		s := e.sessions[k]
-		if s == nil {
+		s, known := e.sessions[k]
+		if !known {
 			s = newSession(k)
 			s.usedAt = e.now()
-			e.evictOldest()
 			e.sessions[k] = s
 		}
 		e.mu.Unlock()
+		if !known {
+			e.evictOldest()
+		}
 		s.mu.Lock()
 		if s.dead {
 			s.mu.Unlock()
-			e.mu.Lock()
-			if e.sessions[k] == s {
-				delete(e.sessions, k)
-			}
-			e.mu.Unlock()
+			e.drop(s)
 			continue
 		}
 		if !s.loaded {
@@ -212,23 +198,29 @@ func (e *Engine) enter(ctx context.Context, k sessionKey) (*session, error) {
 	}
 }
 
-// evictOldest keeps the number of sessions in memory bounded. e.mu is held.
+// evictOldest keeps the number of sessions in memory bounded. It waits for none: one
+// whose mutex is held is in use.
 func (e *Engine) evictOldest() {
-	if len(e.sessions) < maxSessions {
-		return
+	e.mu.Lock()
+	var all []*session
+	if len(e.sessions) > maxSessions {
+		all = slices.Collect(maps.Values(e.sessions))
 	}
+	e.mu.Unlock()
 	now := e.now()
 	var oldest *session
 	var age time.Duration
-	for _, s := range e.sessions {
-		if d := s.idleSince(now); d > age && !e.rec.pending(s.id()) {
+	for _, s := range all {
+		if !s.mu.TryLock() {
+			continue
+		}
+		if d := s.unusedFor(now); d > age && !e.rec.pending(s.row.ID) {
 			oldest, age = s, d
 		}
+		s.mu.Unlock()
 	}
 	if oldest != nil {
-		oldest.kill()
-		delete(e.sessions, oldest.key)
-		e.content.forget(oldest.key)
+		e.dropUnused(oldest, now, age)
 	}
 }
 

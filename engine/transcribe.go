@@ -172,13 +172,12 @@ func (e *Engine) kept(ctx context.Context, p holdfast.Principal, id holdfast.Ses
 	return st != nil, err
 }
 
-// unrecord erases what was recorded of a session while it was being erased.
+// unrecord erases what was recorded of a session while it was being erased. s.mu is
+// held.
 func (e *Engine) unrecord(s *session) {
 	if e.scribe == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, b := range s.branches {
 		e.scribe.Erase(s.recordingOf(b))
 	}
