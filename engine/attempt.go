@@ -188,6 +188,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 			l, err = e.link(ctx, s, set, v, h, true)
 		}
 	}
+	if err == nil {
+		err = e.complete(ctx, s.key.principal, l.b, l.ep)
+	}
 	if err != nil {
 		e.log.Warn("request not linked", "code", holdfast.CodeOf(err))
 		e.metrics.unlinked.WithLabelValues("store").Inc()
@@ -447,7 +450,7 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 	if !h.carried || b.owed == ep.row.N {
 		// What the block says is the state when the epoch opened, with what was read
 		// since of the one before.
-		c := b.at(ep.row.N-1, int(^uint(0)>>1))
+		c := b.at(ep.row.N-1, ever)
 		if ep.state != nil {
 			c = *ep.state
 		}

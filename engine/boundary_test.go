@@ -434,13 +434,28 @@ type unreadable struct {
 }
 
 func (u *unreadable) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
+	if err := u.out(ctx); err != nil {
+		return store.SessionState{}, err
+	}
+	return u.Memory.Session(ctx, p, agent, key)
+}
+
+func (u *unreadable) Heads(ctx context.Context, p holdfast.Principal, agent, key string) ([]store.Head, error) {
+	if err := u.out(ctx); err != nil {
+		return nil, err
+	}
+	return u.Memory.Heads(ctx, p, agent, key)
+}
+
+// out is why nothing can be read.
+func (u *unreadable) out(ctx context.Context) error {
 	if !u.broken.Load() {
-		return u.Memory.Session(ctx, p, agent, key)
+		return nil
 	}
 	if u.hangs {
 		<-ctx.Done()
 	}
-	return store.SessionState{}, holdfast.Errorf(holdfast.ErrUnavailable, "the store is out of reach")
+	return holdfast.Errorf(holdfast.ErrUnavailable, "the store is out of reach")
 }
 
 func TestAProcessThatCannotAskTheStoreGoesOnWithWhatItKnows(t *testing.T) {

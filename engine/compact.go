@@ -118,7 +118,7 @@ func (a *Attempt) relink(ctx context.Context) (ok bool) {
 		return false
 	}
 	l, err := e.link(ctx, s, a.set, a.Verdict, a.history, true)
-	if err != nil || l.b.row.ID != a.branch {
+	if err != nil || l.b.row.ID != a.branch || e.complete(ctx, s.key.principal, l.b, l.ep) != nil {
 		return false
 	}
 	l.b.recall(was)

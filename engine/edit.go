@@ -14,7 +14,8 @@ import (
 // EditStore is what Edit needs of a store.
 type EditStore interface {
 	store.Writer
-	Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error)
+	Outline(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error)
+	Revision(ctx context.Context, p holdfast.Principal, branch holdfast.BranchID, n int) (store.Revision, error)
 }
 
 // Edited is what an edit did.
@@ -57,7 +58,7 @@ func Edit(ctx context.Context, st EditStore, p holdfast.Principal, s holdfast.Se
 // makeEdit makes an edit of what is stored now, and the revision that it would be;
 // nil when nothing changes.
 func makeEdit(ctx context.Context, st EditStore, p holdfast.Principal, s holdfast.SessionID, b holdfast.BranchID, e continuity.Edit) (Edited, *store.Revision, error) {
-	state, err := st.Load(ctx, p, s)
+	state, err := st.Outline(ctx, p, s)
 	if err != nil {
 		return Edited{}, nil, err
 	}
@@ -68,7 +69,11 @@ func makeEdit(ctx context.Context, st EditStore, p holdfast.Principal, s holdfas
 	branch := state.Branches[i]
 	done := Edited{Before: holdfast.Capsule{Branch: b}}
 	if n := len(branch.Revisions); n > 0 {
-		newest, err := readRevision(branch.Revisions[n-1])
+		row, err := st.Revision(ctx, p, b, branch.Revisions[n-1].N)
+		if err != nil {
+			return Edited{}, nil, err
+		}
+		newest, err := readRevision(row)
 		if err != nil {
 			return Edited{}, nil, err
 		}
@@ -125,7 +130,7 @@ func (e *Engine) adopt(ctx context.Context, id holdfast.SessionID) error {
 	if s == nil {
 		return nil
 	}
-	st, err := found(e.store.Load(ctx, s.key.principal, id))
+	st, err := e.newsOf(ctx, s, id)
 	if err != nil || st == nil {
 		return err
 	}
@@ -149,6 +154,33 @@ func (e *Engine) adopt(ctx context.Context, id holdfast.SessionID) error {
 		}
 	}
 	return nil
+}
+
+// newsOf reads a session in outline, with those revisions whole that memory has not;
+// nil: it is not stored.
+func (e *Engine) newsOf(ctx context.Context, s *session, id holdfast.SessionID) (*store.SessionState, error) {
+	newest := map[holdfast.BranchID]int{}
+	s.mu.Lock()
+	for _, b := range s.branches {
+		newest[b.row.ID] = b.newest()
+	}
+	s.mu.Unlock()
+	st, err := found(e.store.Outline(ctx, s.key.principal, id))
+	if err != nil || st == nil {
+		return nil, err
+	}
+	for _, b := range st.Branches {
+		n, known := newest[b.ID]
+		for i, r := range slices.Backward(b.Revisions) {
+			if !known || r.N <= n {
+				break
+			}
+			if b.Revisions[i], err = e.store.Revision(ctx, s.key.principal, b.ID, r.N); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return st, nil
 }
 
 // inMemory is the session with an id; nil when no request used it lately. It waits for
@@ -183,7 +215,7 @@ func (b *branch) adopt(st store.BranchState) (ok bool, err error) {
 	}
 	known := len(b.revs)
 	for _, row := range st.Revisions {
-		if i := slices.IndexFunc(b.revs[:known], func(r revision) bool { return r.capsule.Revision == row.N }); i >= 0 {
+		if i := b.numbered(row.N); i >= 0 {
 			if b.revs[i].capsule.Digest != row.Digest {
 				return false, nil
 			}
@@ -211,18 +243,6 @@ func (b *branch) adopt(st store.BranchState) (ok bool, err error) {
 	}
 	b.stored.revs = len(b.revs)
 	return true, nil
-}
-
-// readRevision reads a stored revision.
-func readRevision(row store.Revision) (revision, error) {
-	var c holdfast.Capsule
-	if err := json.Unmarshal(row.Capsule, &c); err != nil {
-		return revision{}, holdfast.Errorf(holdfast.ErrInternal, "read revision %d of branch %s: %w", row.N, row.Branch, err)
-	}
-	if c.SchemaVersion > holdfast.SchemaVersion {
-		return revision{}, holdfast.Errorf(holdfast.ErrNewer, "revision %d of branch %s was written by a newer version of holdfast", row.N, row.Branch)
-	}
-	return revision{epoch: row.Epoch, seq: row.Seq, capsule: c, at: row.At}, nil
 }
 
 // outdated reports whether the block that the epoch repeats was written before

@@ -53,8 +53,12 @@ func (w *world) stored(r request) holdfast.Capsule {
 		w.t.Fatal(err)
 	}
 	revs := st.Branches[0].Revisions
+	newest := revs[len(revs)-1]
+	if newest, err = w.st.Revision(context.Background(), holdfast.Local, newest.Branch, newest.N); err != nil {
+		w.t.Fatal(err)
+	}
 	var c holdfast.Capsule
-	if err := json.Unmarshal(revs[len(revs)-1].Capsule, &c); err != nil {
+	if err := json.Unmarshal(newest.Capsule, &c); err != nil {
 		w.t.Fatal(err)
 	}
 	return c

@@ -57,7 +57,7 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 	turn := 0
 	var out []extract.Message
 	if ep.row.N > 0 {
-		before := b.at(ep.row.N-1, int(^uint(0)>>1))
+		before := b.at(ep.row.N-1, ever)
 		if before.Revision == 0 && b.row.Parent != "" && len(b.revs) > 0 {
 			before = b.revs[0].capsule // forked from the middle of this epoch
 		}

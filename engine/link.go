@@ -80,8 +80,8 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 	if h.prompt != "" && len(of) > 1 {
 		return linked{b: quotedFrom(of, h), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
-	if l, ok := e.linkWithin(s, set, of, v, h, sure); ok {
-		return l, nil
+	if l, ok, err := e.linkWithin(ctx, s, set, of, v, h, sure); ok || err != nil {
+		return l, err
 	}
 	if !sure {
 		return linked{how: unsure}, nil
@@ -96,6 +96,9 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 	}
 	if !h.summary.IsZero() && len(of) > 0 {
 		if b := openedBy(of, h); b != nil {
+			if err := e.complete(ctx, s.key.principal, b, b.current()); err != nil {
+				return linked{}, err
+			}
 			return e.openEpoch(b, h), nil
 		}
 		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
@@ -129,7 +132,7 @@ func (l linked) start() linked {
 
 // linkWithin looks for the history among the epochs that begin with the same
 // summary: the one whose way it goes longest, then the one that it ends.
-func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool) {
+func (e *Engine) linkWithin(ctx context.Context, s *session, set *Settings, of []*branch, v holdfast.Verdict, h *history, sure bool) (linked, bool, error) {
 	var best linked
 	var bm match
 	atTip := func(m match, ep *epoch, b *branch) int {
@@ -155,7 +158,7 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 	}
 	switch {
 	case !found:
-		return linked{}, false
+		return linked{}, false, nil
 	case v.Kind == holdfast.Compaction && s.key.byContent() && best.ep != best.b.current() && bm.n == bm.next && h.prompt == "":
 		// Another session may go the way that one of before went until its compaction:
 		// what came behind that is none of it.
@@ -166,26 +169,30 @@ func (e *Engine) linkWithin(s *session, set *Settings, of []*branch, v holdfast.
 		// behind the summary, so a shorter history is no fork here.
 		best.how = "compaction"
 		best.replay = best.ep != best.b.current()
-		return best, true
+		return best, true, nil
 	case bm.isTip(best.ep) && best.ep == best.b.current():
 		best.how = "turn"
 		if best.next == len(h.anchors) {
 			best.how = "retry"
 		}
-		return best, true
+		return best, true, nil
 	case best.ep == best.b.current() && !h.summary.IsZero() && best.b.pending != nil && best.b.committed(best.b.pending.row.ID) &&
 		(best.ep.written.IsZero() || best.ep.written == best.b.pending.row.Summary):
 		// A compaction is waiting for its summary, and the summary is the one of
 		// before, word for word.
-		return linked{}, false
+		return linked{}, false, nil
 	case best.next == len(h.anchors):
 		best.replay, best.how = true, "replay"
-		return best, true
+		return best, true, nil
 	}
 	if !sure {
-		return linked{}, false
+		return linked{}, false, nil
 	}
-	return linked{b: s.fork(e, set, best.b, best.ep, bm.tip, v.Thread), next: best.next, how: "fork"}.start(), true
+	b, err := s.fork(ctx, e, set, best.b, best.ep, bm.tip, v.Thread)
+	if err != nil {
+		return linked{}, false, err
+	}
+	return linked{b: b, next: best.next, how: "fork"}.start(), true, nil
 }
 
 // knows reports whether a history has anything of a branch's: what a session knows is no
@@ -321,7 +328,12 @@ func (s *session) newBranch(e *Engine, thread string, h *history) *branch {
 
 // fork begins a branch with the history of from up to and including tip, and a
 // copy of the capsule as it was there, unless forks are to begin empty.
-func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip int, thread string) *branch {
+func (s *session) fork(ctx context.Context, e *Engine, set *Settings, from *branch, ep *epoch, tip int, thread string) (*branch, error) {
+	if set.CopyOnFork {
+		if err := e.fetch(ctx, s.key.principal, from, from.indexAt(ep.row.N, tip+1)); err != nil {
+			return nil, err
+		}
+	}
 	now := e.now()
 	b := &branch{row: store.Branch{
 		ID: holdfast.BranchID(newID()), Session: s.row.ID, Thread: thread, Parent: from.row.ID,
@@ -355,7 +367,7 @@ func (s *session) fork(e *Engine, set *Settings, from *branch, ep *epoch, tip in
 	}
 	s.branches = append(s.branches, b)
 	e.metrics.forks.Inc()
-	return b
+	return b, nil
 }
 
 // linkAcross finds the branch of another session of the same principal that an
@@ -380,10 +392,7 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, set *Settings, v ho
 	var fromEp *epoch
 	var top match
 	for _, row := range state.Branches {
-		b, err := restore(row)
-		if err != nil {
-			return linked{}, false, err
-		}
+		b := restore(row)
 		if b.awaits(h) {
 			waiting = b
 		}
@@ -399,13 +408,20 @@ func (e *Engine) linkAcross(ctx context.Context, s *session, set *Settings, v ho
 	if from == nil && waiting != nil {
 		// It was forked behind a compaction, before any turn of the new epoch.
 		ep := waiting.current()
-		b := s.fork(e, set, waiting, ep, len(ep.anchors)-1, v.Thread)
+		b, err := s.fork(ctx, e, set, waiting, ep, len(ep.anchors)-1, v.Thread)
+		if err != nil {
+			return linked{}, false, err
+		}
 		return e.openEpoch(b, h), true, nil
 	}
 	if from == nil || (top.n == 0 && h.summary.IsZero()) || (!top.strong && h.summary.IsZero() && v.ForkedFrom == "") {
 		return linked{}, false, nil
 	}
-	return linked{b: s.fork(e, set, from, fromEp, top.tip, v.Thread), next: top.next, how: "fork"}.start(), true, nil
+	b, err := s.fork(ctx, e, set, from, fromEp, top.tip, v.Thread)
+	if err != nil {
+		return linked{}, false, err
+	}
+	return linked{b: b, next: top.next, how: "fork"}.start(), true, nil
 }
 
 // awaits reports whether the summary that opens a history is the one that the
@@ -445,7 +461,7 @@ func (e *Engine) origin(ctx context.Context, p holdfast.Principal, self holdfast
 		if id == self {
 			return nil, nil
 		}
-		return found(e.store.Load(ctx, p, id))
+		return found(e.store.Outline(ctx, p, id))
 	}
 	for _, block := range slices.Backward(blocks) {
 		hit, err := e.store.FindBlock(ctx, p, block)

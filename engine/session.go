@@ -57,6 +57,8 @@ type branch struct {
 	asked         []continuity.Call // of the newest answer, while in memory
 	foldedThrough int               // anchors of this epoch that were folded before we read the branch
 	stored        cursor            // what the store has
+	read          int               // revisions that came from the store when the branch was read
+	outlined      bool              // confirmed and effective are, or what the epoch began with
 	recording     *recording.Branch // nil until something was recorded by this process
 	edited        int               // the newest revision that a person made; 0: none
 	// Of extraction, while in memory: the messages of the newest history behind those
@@ -108,6 +110,9 @@ type revision struct {
 	epoch, seq int
 	capsule    holdfast.Capsule
 	at         time.Time
+	// outlined tells that of the capsule only Branch, Revision and Digest are here, and
+	// no time: the rest is in the store. See complete.
+	outlined bool
 }
 
 // boundary is a compaction that no later history has taken up yet.
@@ -233,11 +238,7 @@ func (e *Engine) load(ctx context.Context, s *session) error {
 	case err == nil:
 		s.row = st.Session
 		for _, b := range st.Branches {
-			nb, err := restore(b)
-			if err != nil {
-				return err
-			}
-			s.branches = append(s.branches, nb)
+			s.branches = append(s.branches, restore(b))
 		}
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
 		s.row = newRow(s.key, e.now())
@@ -272,12 +273,13 @@ func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, LoadTimeout)
 	defer cancel()
-	st, err := found(e.store.Session(within, s.key.principal, s.key.agent, s.key.key))
+	heads, err := e.store.Heads(within, s.key.principal, s.key.agent, s.key.key)
 	switch {
-	case err != nil:
-		e.log.Warn("another process may have gone ahead", "code", holdfast.CodeOf(err))
+	case err == nil && s.behind(heads):
+	case err == nil, holdfast.CodeOf(err) == holdfast.ErrNotFound:
 		return s, nil
-	case st == nil || !s.behind(st):
+	default:
+		e.log.Warn("another process may have gone ahead", "code", holdfast.CodeOf(err))
 		return s, nil
 	}
 	s.dead = true
@@ -290,33 +292,27 @@ func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
 }
 
 // behind reports whether the store holds what the session does not.
-func (s *session) behind(st *store.SessionState) bool {
-	for _, stored := range st.Branches {
-		i := slices.IndexFunc(s.branches, func(b *branch) bool { return b.row.ID == stored.ID })
-		if i < 0 || s.branches[i].behind(stored) {
-			return true
-		}
+func (s *session) behind(heads []store.Head) bool {
+	own := make(map[holdfast.BranchID]*branch, len(s.branches))
+	for _, b := range s.branches {
+		own[b.row.ID] = b
 	}
-	return false
+	return slices.ContainsFunc(heads, func(h store.Head) bool { return own[h.Branch] == nil || own[h.Branch].behind(h) })
 }
 
-func (b *branch) behind(st store.BranchState) bool {
-	if st.Epoch != b.row.Epoch {
-		return st.Epoch > b.row.Epoch
+func (b *branch) behind(h store.Head) bool {
+	if h.Epoch != b.row.Epoch {
+		return h.Epoch > b.row.Epoch
 	}
-	newest := 0
+	return h.Revision > b.newest() || !h.Committed.IsZero() && (b.pending == nil || b.pending.row.At.Before(h.Committed))
+}
+
+// newest is the number of the newest revision; 0 for none.
+func (b *branch) newest() int {
 	if n := len(b.revs); n > 0 {
-		newest = b.revs[n-1].capsule.Revision
+		return b.revs[n-1].capsule.Revision
 	}
-	if n := len(st.Revisions); n > 0 && st.Revisions[n-1].N > newest {
-		return true
-	}
-	for _, bd := range st.Boundaries {
-		if bd.Epoch == st.Epoch && bd.Status == store.BoundaryCommitted && (b.pending == nil || b.pending.row.At.Before(bd.At)) {
-			return true
-		}
-	}
-	return false
+	return 0
 }
 
 // newRow is the row of a session that nobody has seen.
@@ -326,8 +322,8 @@ func newRow(k sessionKey, now time.Time) store.Session {
 	}
 }
 
-// restore builds a branch from its stored state.
-func restore(st store.BranchState) (*branch, error) {
+// restore builds a branch from the outline of its stored state.
+func restore(st store.BranchState) *branch {
 	b := &branch{row: st.Branch, done: map[string]bool{}}
 	b.effective.Branch = st.ID
 	for _, row := range st.Epochs {
@@ -342,15 +338,15 @@ func restore(st store.BranchState) (*branch, error) {
 		}
 	}
 	for _, r := range st.Revisions {
-		own, err := readRevision(r)
-		if err != nil {
-			return nil, err
-		}
-		b.revs = append(b.revs, own)
+		b.revs = append(b.revs, revision{
+			epoch: r.Epoch, seq: r.Seq, outlined: true,
+			capsule: holdfast.Capsule{Branch: st.ID, Revision: r.N, Digest: r.Digest},
+		})
 		if r.Edit {
 			b.edited = r.N
 		}
 	}
+	b.read, b.outlined = len(b.revs), len(b.revs) > 0
 	if n := len(b.revs); n > 0 {
 		b.effective = b.revs[n-1].capsule
 	}
@@ -365,7 +361,7 @@ func restore(st store.BranchState) (*branch, error) {
 		}
 	}
 	b.stored = cursor{epochs: len(b.epochs), anchors: len(cur.anchors), revs: len(b.revs)}
-	return b, nil
+	return b
 }
 
 func newEpoch(row store.Epoch) *epoch {
@@ -392,12 +388,20 @@ func (b *branch) epoch(n int) *epoch {
 
 // at is the capsule as it was when seq anchors of epoch n had been read.
 func (b *branch) at(n, seq int) holdfast.Capsule {
-	for i := len(b.revs) - 1; i >= 0; i-- {
-		if r := b.revs[i]; r.epoch < n || (r.epoch == n && r.seq <= seq) {
-			return r.capsule
-		}
+	if i := b.indexAt(n, seq); i >= 0 {
+		return b.revs[i].capsule
 	}
 	return holdfast.Capsule{Branch: b.row.ID}
+}
+
+// indexAt is the place of that capsule's revision; -1 for none.
+func (b *branch) indexAt(n, seq int) int {
+	for i := len(b.revs) - 1; i >= 0; i-- {
+		if r := &b.revs[i]; r.epoch < n || (r.epoch == n && r.seq <= seq) {
+			return i
+		}
+	}
+	return -1
 }
 
 // advance makes c the effective capsule. Equal content makes no revision.
@@ -405,10 +409,7 @@ func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
 	if c.Digest == b.effective.Digest || (b.effective.Digest == "" && continuity.Empty(c)) {
 		return false
 	}
-	c.Revision = 1
-	if n := len(b.revs); n > 0 {
-		c.Revision = b.revs[n-1].capsule.Revision + 1
-	}
+	c.Revision = b.newest() + 1
 	b.effective = c
 	b.revs = append(b.revs, revision{epoch: b.current().row.N, seq: seq, capsule: c, at: now})
 	return true
@@ -416,8 +417,8 @@ func (b *branch) advance(c holdfast.Capsule, seq int, now time.Time) bool {
 
 // record hands what is new to the recorder, urgent when somebody waits for it to
 // be written. s.mu is held. With whole set, or
-// after a failed write, everything is written again; the store's laws make
-// that safe.
+// after a failed write, everything is written again that did not come from the
+// store; the store's laws make that safe.
 func (e *Engine) record(s *session, b *branch, urgent bool, extra ...store.Boundary) <-chan error {
 	if s.unsettled {
 		s.whole = true
@@ -433,7 +434,7 @@ func (e *Engine) record(s *session, b *branch, urgent bool, extra ...store.Bound
 		branches = s.branches
 		s.whole = false
 		for _, x := range branches {
-			x.stored = cursor{}
+			x.stored = cursor{revs: x.read}
 			if x.pending != nil && !slices.ContainsFunc(extra, func(r store.Boundary) bool { return r.ID == x.pending.row.ID }) {
 				batch.Boundaries = append(batch.Boundaries, x.pending.row)
 			}

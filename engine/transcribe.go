@@ -49,7 +49,7 @@ func (e *Engine) passage(a *Attempt, l linked, codec Codec, in Inbound, h *histo
 	}
 	if p.Whole && h.summaryAt >= 0 {
 		first, p.Summary, p.Model = h.summaryAt, h.summary, l.ep.model
-		p.Told = l.b.at(l.ep.row.N-1, int(^uint(0)>>1))
+		p.Told = l.b.at(l.ep.row.N-1, ever)
 	}
 	start := h.starts[first]
 	p.From = len(l.ep.anchors) - l.next + start
@@ -168,7 +168,7 @@ func (e *Engine) kept(ctx context.Context, p holdfast.Principal, id holdfast.Ses
 	if err := e.rec.flush(ctx); err != nil {
 		return false, err
 	}
-	st, err := found(e.store.Load(ctx, p, id))
+	st, err := found(e.store.Outline(ctx, p, id))
 	return st != nil, err
 }
 

@@ -323,6 +323,9 @@ func (s *stage) capsule(session string) (c holdfast.Capsule) {
 	if err != nil {
 		return c
 	}
+	if st, err = s.store.Load(s.t.Context(), holdfast.Local, st.ID); err != nil {
+		s.t.Fatal(err)
+	}
 	for _, b := range st.Branches {
 		for _, r := range b.Revisions {
 			if err := json.Unmarshal(r.Capsule, &c); err != nil {

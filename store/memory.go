@@ -294,17 +294,6 @@ func (m *Memory) branch(s holdfast.SessionID, b holdfast.BranchID) *memoryBranch
 	return nil
 }
 
-// Session implements Reader.
-func (m *Memory) Session(ctx context.Context, p holdfast.Principal, agent, key string) (SessionState, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	id, known := m.keys[sessionKey{p, agent, key}]
-	if !known {
-		return SessionState{}, refuse.NoSession(agent, key)
-	}
-	return m.sessions[id].state(), nil
-}
-
 // Load implements Keeper.
 func (m *Memory) Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (SessionState, error) {
 	m.mu.RLock()
@@ -313,15 +302,18 @@ func (m *Memory) Load(ctx context.Context, p holdfast.Principal, id holdfast.Ses
 	if s == nil || s.Principal != p {
 		return SessionState{}, refuse.Gone(id)
 	}
-	return s.state(), nil
+	return s.state(true), nil
 }
 
-func (s *memorySession) state() SessionState {
+func (s *memorySession) state(whole bool) SessionState {
 	state := SessionState{Session: s.Session}
 	for _, b := range s.ordered() {
 		revisions := slices.SortedFunc(maps.Values(b.revisions), func(a, b Revision) int { return cmp.Compare(a.N, b.N) })
 		for i := range revisions {
-			revisions[i].Capsule = bytes.Clone(revisions[i].Capsule)
+			r := &revisions[i]
+			if r.Capsule = bytes.Clone(r.Capsule); !whole {
+				r.Capsule, r.At = nil, time.Time{}
+			}
 		}
 		state.Branches = append(state.Branches, BranchState{
 			Branch: b.Branch,

@@ -31,7 +31,8 @@
 //
 // What is removed, and when:
 //
-//	sessions with all their rows         Remove; Expire by the last use
+//	sessions with all their rows,
+//	among them every revision            Remove; Expire by the last use
 //	conversations, recorded              with their session; ExpireRecordings by the last use; Delete
 //	conversations, own and imported      Delete only
 //	leases                               Release; with their conversation
@@ -169,10 +170,22 @@ type BranchState struct {
 	Boundaries []Boundary // in order of time
 }
 
-// SessionState is a session with all its branches, oldest first.
+// SessionState is a session with all its branches, oldest first. In outline its
+// Revisions are without Capsule and At: a long session has thousands of them, and a
+// process goes on from few.
 type SessionState struct {
 	Session
 	Branches []BranchState
+}
+
+// Head is how far a branch has come.
+type Head struct {
+	Branch   holdfast.BranchID
+	Epoch    int // the newest
+	Revision int // the newest; 0: none
+	// Committed is when the newest committed boundary was that closes the newest epoch;
+	// zero where none does.
+	Committed time.Time
 }
 
 // Hit is a stored anchor or block found by its digest.
@@ -209,11 +222,19 @@ type Writer interface {
 	Apply(ctx context.Context, batches []Batch) []error
 }
 
-// Reader finds what an engine needs. Errors carry holdfast codes: not_found,
-// unavailable, newer_schema.
+// Reader finds what an engine needs, which waits for it in the way of requests: no
+// method reads more capsules than the one that it is asked for. Errors carry holdfast
+// codes: not_found, unavailable, newer_schema.
 type Reader interface {
-	// Session finds a session by the agent's own id.
+	// Session finds a session by the agent's own id, in outline.
 	Session(ctx context.Context, p holdfast.Principal, agent, key string) (SessionState, error)
+	// Outline reads a session by its id, in outline.
+	Outline(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (SessionState, error)
+	// Heads tells how far the branches of a session are, found by the agent's own id,
+	// oldest first.
+	Heads(ctx context.Context, p holdfast.Principal, agent, key string) ([]Head, error)
+	// Revision reads revision n of a branch, whole.
+	Revision(ctx context.Context, p holdfast.Principal, branch holdfast.BranchID, n int) (Revision, error)
 	// Find looks anchors up among the strong ones of a principal and returns a
 	// hit for each that is known, the newest where one is known more than once:
 	// that of the branch used last, there the last in the history. Hits come in
@@ -228,7 +249,7 @@ type Reader interface {
 type Keeper interface {
 	// Sessions lists sessions, last used first.
 	Sessions(ctx context.Context, p holdfast.Principal) ([]SessionInfo, error)
-	// Load reads one session by its id.
+	// Load reads one session by its id, whole.
 	Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (SessionState, error)
 	// Remove erases all of one session, with what is recorded of its branches, and
 	// leaves only its Removal.

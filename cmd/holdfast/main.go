@@ -91,6 +91,7 @@ func buildVersion() string {
 
 // database is what the commands keep and read.
 type database interface {
+	store.Reader
 	store.Keeper
 	store.Writer
 	store.Conversations

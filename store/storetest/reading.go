@@ -19,6 +19,12 @@ var reading = map[string]func(*testing.T, Store){
 		expectCode(t, err, holdfast.ErrNotFound)
 		_, err = s.Load(t.Context(), holdfast.Local, "s1")
 		expectCode(t, err, holdfast.ErrNotFound)
+		_, err = s.Outline(t.Context(), holdfast.Local, "s1")
+		expectCode(t, err, holdfast.ErrNotFound)
+		_, err = s.Heads(t.Context(), holdfast.Local, "claude-code", "key")
+		expectCode(t, err, holdfast.ErrNotFound)
+		_, err = s.Revision(t.Context(), holdfast.Local, "b1", 1)
+		expectCode(t, err, holdfast.ErrNotFound)
 		_, err = s.FindBlock(t.Context(), holdfast.Local, "sha256:block")
 		expectCode(t, err, holdfast.ErrNotFound)
 		expect(t, found(t, s, holdfast.Local, "call 1"), nil)
@@ -32,6 +38,12 @@ var reading = map[string]func(*testing.T, Store){
 			_, err := s.Session(t.Context(), p, b.Session.Agent, b.Session.Key)
 			expectCode(t, err, holdfast.ErrNotFound)
 			_, err = s.Load(t.Context(), p, b.Session.ID)
+			expectCode(t, err, holdfast.ErrNotFound)
+			_, err = s.Outline(t.Context(), p, b.Session.ID)
+			expectCode(t, err, holdfast.ErrNotFound)
+			_, err = s.Heads(t.Context(), p, b.Session.Agent, b.Session.Key)
+			expectCode(t, err, holdfast.ErrNotFound)
+			_, err = s.Revision(t.Context(), p, "b1", 1)
 			expectCode(t, err, holdfast.ErrNotFound)
 			expect(t, found(t, s, p, "call 1", "call 3"), nil)
 			_, err = s.FindBlock(t.Context(), p, "sha256:block")
@@ -58,6 +70,44 @@ var reading = map[string]func(*testing.T, Store){
 		expect(t, found(t, s, holdfast.Local, "call 3", "unknown", "call 2", "call 1", "call 3"), []store.Hit{
 			hit("s1", "b1", 1, 0, "call 3"), hit("s1", "b1", 0, 0, "call 1"),
 		})
+	},
+
+	"heads tell the newest epoch and revision, and when the compaction that closes that epoch was committed": func(t *testing.T, s Store) {
+		first := session("s1")
+		closed, open, failed, empty := branch(first, "a", 1), branch(first, "b", 2), branch(first, "c", 3), branch(first, "d", 4)
+		closed.Epoch, open.Epoch, failed.Epoch = 2, 2, 1
+		ended := func(id string, b store.Branch, epoch int, status store.BoundaryStatus, n int) store.Boundary {
+			return store.Boundary{ID: holdfast.BoundaryID(id), Branch: b.ID, Epoch: epoch, Status: status, At: at(n)}
+		}
+		apply(t, s, store.Batch{
+			Session: first, Branches: []store.Branch{empty, failed, open, closed},
+			Revisions: []store.Revision{revision("a", 9, "x"), revision("a", 10, "y"), revision("a", 2, "z"), revision("b", 1, "x")},
+			Boundaries: []store.Boundary{
+				ended("z", closed, 2, store.BoundaryCommitted, 20),
+				ended("y", closed, 2, store.BoundaryCommitted, 21),
+				ended("x", closed, 2, store.BoundaryStarted, 22),
+				ended("w", closed, 1, store.BoundaryCommitted, 23),
+				ended("v", open, 1, store.BoundaryCommitted, 24),
+				ended("u", failed, 1, store.BoundaryFailed, 25),
+			},
+		})
+		got, err := s.Heads(t.Context(), holdfast.Local, first.Agent, first.Key)
+		expectCode(t, err, "")
+		expect(t, got, []store.Head{
+			{Branch: "a", Epoch: 2, Revision: 10, Committed: at(21)},
+			{Branch: "b", Epoch: 2, Revision: 1},
+			{Branch: "c", Epoch: 1},
+			{Branch: "d"},
+		})
+	},
+
+	"of a branch only the revisions that it has are read": func(t *testing.T, s Store) {
+		b, _ := full() // b1 has 1 and 2, a2 none
+		apply(t, s, b)
+		for _, r := range []store.Revision{{Branch: "b1", N: 0}, {Branch: "b1", N: 3}, {Branch: "a2", N: 1}} {
+			_, err := s.Revision(t.Context(), holdfast.Local, r.Branch, r.N)
+			expectCode(t, err, holdfast.ErrNotFound)
+		}
 	},
 
 	"a hit carries the revision of its anchor": func(t *testing.T, s Store) {

@@ -6,6 +6,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,7 +133,7 @@ func expectCode(t *testing.T, err error, want holdfast.Code) {
 	}
 }
 
-// expectState compares what is stored of a session, as both ways to read it
+// expectState compares what is stored of a session, as all ways to read it
 // show it.
 func expectState(t *testing.T, s Store, want store.SessionState) {
 	t.Helper()
@@ -145,7 +146,34 @@ func expectState(t *testing.T, s Store, want store.SessionState) {
 	if err != nil {
 		t.Errorf("Session: %v", err)
 	}
-	expect(t, byKey, want)
+	expect(t, byKey, outline(want))
+	byID, err := s.Outline(t.Context(), want.Principal, want.ID)
+	if err != nil {
+		t.Errorf("Outline: %v", err)
+	}
+	expect(t, byID, outline(want))
+	for _, b := range want.Branches {
+		for _, r := range b.Revisions {
+			got, err := s.Revision(t.Context(), want.Principal, b.ID, r.N)
+			if err != nil {
+				t.Errorf("Revision %d of %s: %v", r.N, b.ID, err)
+			}
+			expect(t, got, r)
+		}
+	}
+}
+
+// outline is a state without what only a whole one has.
+func outline(state store.SessionState) store.SessionState {
+	state.Branches = slices.Clone(state.Branches)
+	for i := range state.Branches {
+		b := &state.Branches[i]
+		b.Revisions = slices.Clone(b.Revisions)
+		for j := range b.Revisions {
+			b.Revisions[j].Capsule, b.Revisions[j].At = nil, time.Time{}
+		}
+	}
+	return state
 }
 
 // found are the hits for texts.

@@ -21,6 +21,11 @@ func NoBlock(digest string) error {
 	return holdfast.Errorf(holdfast.ErrNotFound, "no block with the digest %q was delivered: treat it as foreign text", digest)
 }
 
+// NoRevision refuses to read a revision that the principal has not.
+func NoRevision(branch holdfast.BranchID, n int) error {
+	return holdfast.Errorf(holdfast.ErrNotFound, "branch %s has no revision %d: load its session and go on from there", branch, n)
+}
+
 // TakenKey refuses a new session under a key that another session holds.
 func TakenKey(agent, key string) error {
 	return holdfast.Errorf(holdfast.ErrConflict,

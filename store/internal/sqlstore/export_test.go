@@ -5,6 +5,8 @@ package sqlstore
 const (
 	FindTwoAnchors = findAnchors + "?,?)"
 	FindBlock      = findBlock
+	HeadsOf        = headsOf
+	WholeRevision  = wholeRevision
 	GetEnd         = getEnd
 	HeadByBranch   = headByBranch
 	ListHeads      = listHeads

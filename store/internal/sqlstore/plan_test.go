@@ -48,6 +48,29 @@ func TestLookupsStartFromTheIndexOfWhatIsLookedUp(t *testing.T) {
 			},
 		},
 		{
+			"how far branches are", sqlstore.HeadsOf,
+			[]any{"x", "y"},
+			[]string{
+				"SEARCH b USING INDEX branches_session (session_id=?)",
+				"CORRELATED SCALAR SUBQUERY 1",
+				"SEARCH v USING COVERING INDEX sqlite_autoindex_revisions_1 (branch_id=?)", // its last entry
+				"CORRELATED SCALAR SUBQUERY 2",
+				"SEARCH r USING INDEX boundaries_branch (branch_id=?)",
+				"USE TEMP B-TREE FOR ORDER BY", // of branches
+			},
+		},
+		{
+			"one revision", sqlstore.WholeRevision,
+			[]any{"b", 1, "p"},
+			[]string{
+				"SEARCH b USING PRIMARY KEY (id=?)",
+				"SEARCH s USING PRIMARY KEY (id=?)",
+				"SEARCH r USING INDEX sqlite_autoindex_revisions_1 (branch_id=? AND n=?)",
+				"CORRELATED SCALAR SUBQUERY 1",
+				"SEARCH e USING COVERING INDEX sqlite_autoindex_edits_1 (branch_id=? AND revision=?)",
+			},
+		},
+		{
 			"the end of a stream", sqlstore.GetEnd,
 			[]any{"c", "p"},
 			[]string{"SEARCH conversations USING PRIMARY KEY (id=?)"},

@@ -24,6 +24,19 @@ const (
 	listRevisions = `SELECT branch_id, n, epoch, seq, digest, capsule, written_at,
 		EXISTS (SELECT 1 FROM edits e WHERE e.branch_id = revisions.branch_id AND e.revision = revisions.n)
 		FROM revisions WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
+	// What stands behind a capsule in its row is not read either: the way there goes
+	// through all its pages.
+	outlineRevisions = `SELECT branch_id, n, epoch, seq, digest,
+		EXISTS (SELECT 1 FROM edits e WHERE e.branch_id = revisions.branch_id AND e.revision = revisions.n)
+		FROM revisions WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
+	wholeRevision = `SELECT r.branch_id, r.n, r.epoch, r.seq, r.digest, r.capsule, r.written_at,
+		EXISTS (SELECT 1 FROM edits e WHERE e.branch_id = r.branch_id AND e.revision = r.n)
+		FROM revisions r JOIN branches b ON b.id = r.branch_id JOIN sessions s ON s.id = b.session_id
+		WHERE r.branch_id = ? AND r.n = ? AND s.principal = ?`
+	headsOf = `SELECT b.id, b.epoch,
+		COALESCE((SELECT max(v.n) FROM revisions v WHERE v.branch_id = b.id), 0),
+		(SELECT max(r.happened_at) FROM boundaries r WHERE r.branch_id = b.id AND r.epoch = b.epoch AND r.status = ?)
+		FROM branches b WHERE b.session_id = ? ORDER BY b.created_at, b.id`
 	listBoundaries = `SELECT id, branch_id, epoch, agents_row, status, revision, summary, block, happened_at
 		FROM boundaries WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY happened_at, id`
 
@@ -48,29 +61,39 @@ const (
 
 // Session implements store.Reader.
 func (s *Store) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
-	state, found, err := s.load(ctx, sessionByKey, p, agent, key)
+	state, found, err := s.load(ctx, false, sessionByKey, p, agent, key)
 	if err == nil && !found {
 		err = refuse.NoSession(agent, key)
 	}
 	return state, err
 }
 
-// Load implements store.Keeper.
-func (s *Store) Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error) {
-	state, found, err := s.load(ctx, sessionByID, p, id)
+// Outline implements store.Reader.
+func (s *Store) Outline(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error) {
+	state, found, err := s.load(ctx, false, sessionByID, p, id)
 	if err == nil && !found {
 		err = refuse.Gone(id)
 	}
 	return state, err
 }
 
-func (s *Store) load(ctx context.Context, query string, args ...any) (state store.SessionState, found bool, err error) {
+// Load implements store.Keeper.
+func (s *Store) Load(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (store.SessionState, error) {
+	state, found, err := s.load(ctx, true, sessionByID, p, id)
+	if err == nil && !found {
+		err = refuse.Gone(id)
+	}
+	return state, err
+}
+
+// load reads a session, whole or in outline.
+func (s *Store) load(ctx context.Context, whole bool, query string, args ...any) (state store.SessionState, found bool, err error) {
 	err = s.read(ctx, func(t tx) error {
 		var err error
 		if found, err = t.get(query, args, sessionColumns(&state.Session)...); err != nil || !found {
 			return err
 		}
-		state.Branches, err = t.loadBranches(state.ID)
+		state.Branches, err = t.loadBranches(state.ID, whole)
 		return err
 	})
 	if err != nil {
@@ -85,7 +108,7 @@ func sessionColumns(s *store.Session) []any {
 
 // loadBranches reads each kind of row of a session with one query, so that the
 // number of queries does not grow with the number of branches.
-func (t tx) loadBranches(id holdfast.SessionID) ([]store.BranchState, error) {
+func (t tx) loadBranches(id holdfast.SessionID, whole bool) ([]store.BranchState, error) {
 	var list []store.BranchState
 	at := map[holdfast.BranchID]int{}
 	args := []any{id}
@@ -117,9 +140,15 @@ func (t tx) loadBranches(id holdfast.SessionID) ([]store.BranchState, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := t.each(listRevisions, args, func(rows *sql.Rows) error {
+	revisions, columns := outlineRevisions, func(r *store.Revision) []any {
+		return []any{&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Edit}
+	}
+	if whole {
+		revisions, columns = listRevisions, revisionColumns
+	}
+	if err := t.each(revisions, args, func(rows *sql.Rows) error {
 		var r store.Revision
-		err := rows.Scan(&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Capsule, instant{&r.At}, &r.Edit)
+		err := rows.Scan(columns(&r)...)
 		b := &list[at[r.Branch]]
 		b.Revisions = append(b.Revisions, r)
 		return err
@@ -133,6 +162,49 @@ func (t tx) loadBranches(id holdfast.SessionID) ([]store.BranchState, error) {
 		b.Boundaries = append(b.Boundaries, r)
 		return err
 	})
+}
+
+func revisionColumns(r *store.Revision) []any {
+	return []any{&r.Branch, &r.N, &r.Epoch, &r.Seq, &r.Digest, &r.Capsule, instant{&r.At}, &r.Edit}
+}
+
+// Heads implements store.Reader.
+func (s *Store) Heads(ctx context.Context, p holdfast.Principal, agent, key string) ([]store.Head, error) {
+	var list []store.Head
+	err := s.read(ctx, func(t tx) error {
+		var of store.Session
+		found, err := t.get(sessionByKey, []any{p, agent, key}, sessionColumns(&of)...)
+		if err == nil && !found {
+			err = refuse.NoSession(agent, key)
+		}
+		if err != nil {
+			return err
+		}
+		return t.each(headsOf, []any{store.BoundaryCommitted, of.ID}, func(rows *sql.Rows) error {
+			var h store.Head
+			var committed sql.Null[int64]
+			err := rows.Scan(&h.Branch, &h.Epoch, &h.Revision, &committed)
+			if err == nil && committed.Valid {
+				err = instant{&h.Committed}.Scan(committed.V)
+			}
+			list = append(list, h)
+			return err
+		})
+	})
+	return list, s.explain("read how far a session is", err)
+}
+
+// Revision implements store.Reader.
+func (s *Store) Revision(ctx context.Context, p holdfast.Principal, branch holdfast.BranchID, n int) (store.Revision, error) {
+	var r store.Revision
+	err := s.read(ctx, func(t tx) error {
+		found, err := t.get(wholeRevision, []any{branch, n, p}, revisionColumns(&r)...)
+		if err == nil && !found {
+			err = refuse.NoRevision(branch, n)
+		}
+		return err
+	})
+	return r, s.explain("read a revision", err)
 }
 
 // FindBlock implements store.Reader.
