@@ -142,9 +142,10 @@ func (e *Engine) linkWithin(ctx context.Context, s *session, set *Settings, of [
 		return 0
 	}
 	found := false
+	meets := meeting(h.anchors)
 	for _, b := range of {
 		for _, ep := range slices.Backward(b.epochs) {
-			if ep.row.Evidence != h.summary {
+			if ep.row.Evidence != h.summary || h.summary.IsZero() && len(of) > 1 && !meets(ep) {
 				continue
 			}
 			m := ep.match(h.anchors)

@@ -375,6 +375,25 @@ func (ep *epoch) add(a anchor) {
 	ep.anchors = append(ep.anchors, a)
 }
 
+// meeting tells of epochs whether any of these anchors is theirs. A session may have
+// thousands of branches that were left after a few messages, so that the shorter side
+// is looked up in the longer.
+func meeting(anchors []anchor) func(*epoch) bool {
+	own := sync.OnceValue(func() map[holdfast.Digest]bool {
+		set := make(map[holdfast.Digest]bool, len(anchors))
+		for _, a := range anchors {
+			set[a.digest] = true
+		}
+		return set
+	})
+	return func(ep *epoch) bool {
+		if len(ep.anchors) < len(anchors) {
+			return slices.ContainsFunc(ep.anchors, func(a anchor) bool { return own()[a.digest] })
+		}
+		return slices.ContainsFunc(anchors, func(a anchor) bool { _, known := ep.pos[a.digest]; return known })
+	}
+}
+
 func (b *branch) current() *epoch { return b.epochs[len(b.epochs)-1] }
 
 func (b *branch) epoch(n int) *epoch {
