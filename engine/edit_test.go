@@ -400,7 +400,7 @@ func TestAnEditWhileASessionIsReadIsTakenUp(t *testing.T) {
 		<-slow.read
 		w.edit(s1, keepTo("no cgo"))
 	}()
-	w.block(h, long("so"))
+	done(w.begin(s1, h...), long("so")) // it does not wait so long
 	time.Sleep(time.Second)
 	if got := w.block(append(h, long("so"), user("and")), long("yes")); !strings.Contains(got, "- no cgo\n") {
 		t.Errorf("later it carries\n%s", got)

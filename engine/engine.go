@@ -35,7 +35,7 @@
 //   - Nothing waits for the store but a boundary (at most CommitTimeout, and at
 //     most LoadTimeout to see whether another process has carried the session
 //     further) and the first request of a session that this process has not seen
-//     (LoadTimeout).
+//     (LoadTimeout; a read that takes longer goes on, for the requests that follow).
 //     When the store fails, traffic goes on, recording is tried again from the
 //     whole state, and it is said once.
 //   - A session that was erased is forgotten within a second, its block with it.
@@ -151,6 +151,8 @@ type Engine struct {
 
 	stop chan struct{}
 	done sync.WaitGroup
+	life context.Context // ends with Close: for reads that outlast their requests
+	end  context.CancelFunc
 }
 
 type sessionKey struct {
@@ -164,6 +166,7 @@ func New(st Store, cfg Config, log *slog.Logger, m *Metrics, now func() time.Tim
 		store: st, cfg: cfg, log: log, metrics: m, now: now,
 		sessions: map[sessionKey]*session{}, stop: make(chan struct{}),
 	}
+	e.life, e.end = context.WithCancel(context.Background())
 	e.rec = newRecorder(st, log, m)
 	e.content = newContent()
 	e.policies, e.audit = newPolicies(cfg), newAuditor(st, e.identify, log, now)
@@ -190,6 +193,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	case <-e.stop:
 	default:
 		close(e.stop)
+		e.end()
 	}
 	e.mu.Unlock()
 	e.done.Wait()

@@ -13,19 +13,20 @@ import (
 	"github.com/holdfast-dev/holdfast/store"
 )
 
-// stuck is a store that does not return the session "busy" before it is released.
+// stuck is a store that does not say how far the session "busy" is before it is
+// released.
 type stuck struct {
 	*store.Memory
 	asked, released chan struct{} // each closed once
 	rounds          chan struct{} // gets one with each round of the sweep
 }
 
-func (s *stuck) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
+func (s *stuck) Heads(ctx context.Context, p holdfast.Principal, agent, key string) ([]store.Head, error) {
 	if key == "busy" {
 		close(s.asked)
 		<-s.released
 	}
-	return s.Memory.Session(ctx, p, agent, key)
+	return s.Memory.Heads(ctx, p, agent, key)
 }
 
 func (s *stuck) Removals(ctx context.Context, after int64) ([]store.Removal, error) {
@@ -51,7 +52,7 @@ func TestASessionThatWaitsForTheStoreHoldsUpNoOther(t *testing.T) {
 			}
 			turn(w, "another")
 		}},
-		{"while one is erased that is not in memory", func(w *world, s *stuck) {
+		{"while one is erased", func(w *world, s *stuck) {
 			<-s.rounds // what was erased before the first is no news
 			<-s.rounds
 			batch := store.Batch{Session: store.Session{ID: "gone", Principal: holdfast.Local, Key: "gone", CreatedAt: time.Now()}}
@@ -77,11 +78,12 @@ func TestASessionThatWaitsForTheStoreHoldsUpNoOther(t *testing.T) {
 			w.stop()
 			s := &stuck{Memory: w.st, asked: make(chan struct{}), released: make(chan struct{}), rounds: make(chan struct{})}
 			w.e = engine.New(s, w.cfg, newTestLog(w.log), engine.NewMetrics(prometheus.NewRegistry()), time.Now)
+			turn(w, "busy")
 			linked, free := make(chan bool, 1), make(chan struct{})
 			go func() {
-				a := w.begin(request{session: "busy"}, user("hi"))
+				a := w.begin(request{session: "busy"}, user("hi"), long("hello"), user(codexMarker))
 				linked <- a.Linked()
-				done(a, long("hello"))
+				done(a)
 			}()
 			<-s.asked
 			go func() {

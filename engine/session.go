@@ -23,6 +23,7 @@ type session struct {
 	row       store.Session
 	name      atomic.Pointer[holdfast.SessionID] // of row, once it is loaded; needs no lock
 	loaded    bool
+	loading   *loading    // nil: none is under way
 	void      atomic.Bool // the store refused a batch: nothing more is written of it
 	dead      bool        // erased, evicted or in conflict: its state counts no more
 	erased    bool
@@ -154,9 +155,15 @@ func (e *Engine) told(s *session, anchors []anchor) {
 	}
 }
 
+// id waits for a read that is under way.
 func (s *session) id() holdfast.SessionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if l := s.loading; l != nil {
+		s.mu.Unlock()
+		<-l.done
+		s.mu.Lock()
+	}
 	return s.row.ID
 }
 
@@ -166,7 +173,7 @@ func (s *session) unusedFor(now time.Time) time.Duration {
 	switch {
 	case s.dead:
 		return ContentIdleTimeout
-	case s.attempts > 0, slices.ContainsFunc(s.branches, func(b *branch) bool { return b.reading != nil }):
+	case s.attempts > 0, s.loading != nil, slices.ContainsFunc(s.branches, func(b *branch) bool { return b.reading != nil }):
 		return 0
 	}
 	return now.Sub(s.usedAt)
@@ -188,18 +195,22 @@ func (e *Engine) enter(ctx context.Context, k sessionKey) (*session, error) {
 			e.evictOldest()
 		}
 		s.mu.Lock()
-		if s.dead {
+		switch {
+		case s.dead:
 			s.mu.Unlock()
 			e.drop(s)
 			continue
+		case s.loaded:
+			return s, nil
+		case s.loading == nil:
+			s.loading = &loading{done: make(chan struct{})}
+			go e.load(s, s.loading)
 		}
-		if !s.loaded {
-			if err := e.load(ctx, s); err != nil {
-				s.mu.Unlock()
-				return nil, err
-			}
+		l := s.loading
+		s.mu.Unlock()
+		if err := l.wait(ctx); err != nil {
+			return nil, err
 		}
-		return s, nil
 	}
 }
 
@@ -229,26 +240,65 @@ func (e *Engine) evictOldest() {
 	}
 }
 
-// load reads a session's stored state. s.mu is held.
-func (e *Engine) load(ctx context.Context, s *session) error {
-	ctx, cancel := context.WithTimeout(ctx, LoadTimeout)
+// loading is a read of a session's stored state. A request waits for it at most
+// LoadTimeout; then it goes on without, so that a later one finds the session read,
+// however long it is.
+type loading struct {
+	done chan struct{}
+	err  error // once it is done
+}
+
+// loadLimit ends a read that nobody waits for any more.
+const loadLimit = 5 * time.Second
+
+func (l *loading) wait(ctx context.Context) error {
+	t := time.NewTimer(LoadTimeout)
+	defer t.Stop()
+	late := context.DeadlineExceeded
+	select {
+	case <-l.done:
+		return l.err
+	case <-t.C:
+	case <-ctx.Done():
+		late = ctx.Err()
+	}
+	return holdfast.Errorf(holdfast.ErrUnavailable, "the session is still being read: %w", late)
+}
+
+// load takes up a session's stored state.
+func (e *Engine) load(s *session, l *loading) {
+	row, branches, err := e.stored(s.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.row, s.branches, s.loaded = row, branches, true
+		s.name.Store(&row.ID)
+	}
+	l.err, s.loading = err, nil
+	close(l.done)
+}
+
+// stored reads a session; one that the store has not is new.
+func (e *Engine) stored(k sessionKey) (row store.Session, branches []*branch, err error) {
+	// A panic is a defect of ours, on a goroutine that would take the process with it.
+	defer func() {
+		if x := recover(); x != nil {
+			err = holdfast.Errorf(holdfast.ErrInternal, "a session was not read by a defect: %T", x)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(e.life, loadLimit)
 	defer cancel()
-	st, err := e.store.Session(ctx, s.key.principal, s.key.agent, s.key.key)
+	st, err := e.store.Session(ctx, k.principal, k.agent, k.key)
 	switch {
 	case err == nil:
-		s.row = st.Session
 		for _, b := range st.Branches {
-			s.branches = append(s.branches, restore(b))
+			branches = append(branches, restore(b))
 		}
+		return st.Session, branches, nil
 	case holdfast.CodeOf(err) == holdfast.ErrNotFound:
-		s.row = newRow(s.key, e.now())
-	default:
-		return err
+		return newRow(k, e.now()), nil, nil
 	}
-	s.loaded = true
-	id := s.row.ID
-	s.name.Store(&id)
-	return nil
+	return store.Session{}, nil, err
 }
 
 // entered is the id of a session that is in memory, without waiting for what is
