@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -166,6 +167,44 @@ func TestOfALongSessionOnlyIsReadWhatARequestGoesOnFrom(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnEditReadsTheNewestRevisionAndAServerThatTakesItUpTheEdit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.planOnly()
+		h := w.replanned(s1)
+		st := w.counting()
+		h = w.turn(s1, append(h, user("go on")), long("yes"))
+		session, err := w.st.Session(t.Context(), holdfast.Local, "codex", "s1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.since()
+		for _, text := range []string{"no cgo", "no panics"} {
+			if _, err := engine.Edit(t.Context(), st, holdfast.Local, session.ID, session.Branches[0].ID, keepTo(text), time.Now(), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := st.since(), "outline 10 outline 11"; got != want {
+			t.Errorf("two edits read %q, want %q", got, want)
+		}
+		time.Sleep(time.Second)
+		// Both were written when the server looked for edits. There is nothing left to
+		// read for the second.
+		if got, want := st.since(), "outline 12 11 outline"; got != want {
+			t.Errorf("the server reads %q, want %q", got, want)
+		}
+		block := w.boundary(s1, append(h, user(codexMarker))...)
+		for _, text := range []string{"- no cgo\n", "- no panics\n"} {
+			if !strings.Contains(block, text) {
+				t.Errorf("%q is not in\n%s", text, block)
+			}
+		}
+		if got, want := st.since(), "heads"; got != want {
+			t.Errorf("a compaction reads %q, want %q", got, want)
+		}
+	})
 }
 
 func TestARequestWhoseCapsuleCannotBeReadPassesUnlinkedAndChangesNothing(t *testing.T) {
