@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,12 +13,13 @@ import (
 )
 
 // queueLength bounds the batches that wait, groupSize those of one commit. A
-// batch that nobody waits for lingers for others to share its commit: what is
-// lost when the process is killed meanwhile comes back with the next request.
+// batch that nobody waits for lingers for others to share its commit, and its rows
+// with those of its session: what is lost when the process is killed meanwhile comes
+// back with the next request.
 const (
 	queueLength = 4096
 	groupSize   = 256
-	linger      = 20 * time.Millisecond
+	linger      = 200 * time.Millisecond
 )
 
 // recorder writes batches off the request path, many in one commit. One
@@ -110,25 +112,67 @@ func (r *recorder) pending(id holdfast.SessionID) bool {
 
 func (r *recorder) run() {
 	defer close(r.finished)
-	for j := range r.queue {
-		group := []job{j}
-		wait := time.NewTimer(linger)
-		for more := !j.urgent; more && len(group) < groupSize; {
-			select {
-			case next, ok := <-r.queue:
-				if !ok {
-					more = false
+	var waiting []job
+	due := time.NewTimer(linger)
+	defer due.Stop()
+	for {
+		select {
+		case j, ok := <-r.queue:
+			if len(waiting) == 0 {
+				due.Reset(linger)
+			}
+			// With all that has come meanwhile.
+			for more := ok; more; {
+				if waiting = append(waiting, j); len(waiting) == groupSize {
 					break
 				}
-				group = append(group, next)
-				more = !next.urgent
-			case <-wait.C:
-				more = false
+				select {
+				case j, ok = <-r.queue:
+					more = ok
+				default:
+					more = false
+				}
 			}
+			now, later := urgent(waiting)
+			if !ok || len(waiting) == groupSize {
+				now, later = waiting, nil
+			}
+			waiting = later
+			r.write(now)
+			if !ok {
+				return
+			}
+		case <-due.C:
+			r.write(waiting)
+			waiting = nil
 		}
-		wait.Stop()
-		r.write(group)
 	}
+}
+
+// urgent takes the jobs out of those that wait which cannot: those of the sessions
+// that have an urgent one, and all that stand before a mark.
+func urgent(waiting []job) (now, later []job) {
+	marked := 0
+	sessions := map[holdfast.SessionID]bool{}
+	for i, j := range waiting {
+		switch {
+		case j.batch == nil:
+			marked = i + 1
+		case j.urgent:
+			sessions[j.batch.Session.ID] = true
+		}
+	}
+	if marked == 0 && len(sessions) == 0 {
+		return nil, waiting
+	}
+	for i, j := range waiting {
+		if i < marked || sessions[j.batch.Session.ID] {
+			now = append(now, j)
+		} else {
+			later = append(later, j)
+		}
+	}
+	return now, later
 }
 
 func (r *recorder) write(group []job) {
@@ -140,10 +184,7 @@ func (r *recorder) write(group []job) {
 			batches = append(batches, *j.batch)
 		}
 	}
-	var errs []error
-	if len(batches) > 0 {
-		errs = r.w.Apply(context.Background(), batches)
-	}
+	errs := r.apply(batches)
 	for i, j := range group {
 		if j.batch == nil {
 			j.done <- nil
@@ -169,6 +210,43 @@ func (r *recorder) write(group []job) {
 		}
 		j.done <- err
 	}
+}
+
+// apply writes batches, those of a session as one, and returns what became of each.
+func (r *recorder) apply(batches []store.Batch) []error {
+	if len(batches) == 0 {
+		return nil
+	}
+	errs := make([]error, len(batches))
+	folded := coalesce(batches)
+	together := make([]store.Batch, len(folded))
+	for i, c := range folded {
+		together[i] = c.Batch
+	}
+	var refused []int
+	apart := false
+	for i, err := range r.w.Apply(context.Background(), together) {
+		for _, n := range folded[i].of {
+			errs[n] = err
+		}
+		if err != nil && holdfast.CodeOf(err) != holdfast.ErrUnavailable {
+			refused = append(refused, folded[i].of...)
+			apart = apart || len(folded[i].of) > 1
+		}
+	}
+	if !apart {
+		return errs
+	}
+	// Nothing of these is written: one by one it shows which of them is refused.
+	slices.Sort(refused)
+	single := make([]store.Batch, len(refused))
+	for i, n := range refused {
+		single[i] = batches[n]
+	}
+	for i, err := range r.w.Apply(context.Background(), single) {
+		errs[refused[i]] = err
+	}
+	return errs
 }
 
 // overtaken reports whether a batch was refused for what another process wrote, or
