@@ -39,9 +39,9 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// conn sends a body through a pooled buffer. A TCP connection makes one of its own
-// for every body, which would be most of what a call without TLS leaves to the
-// garbage collector.
+// conn sends a body that is in memory as it is, and any other through a pooled buffer.
+// A TCP connection makes a buffer of its own for every body, which would be most of
+// what a call without TLS leaves to the garbage collector.
 type conn struct{ net.Conn }
 
 // pieces are the buffers, of the size that net would make.
@@ -49,8 +49,23 @@ var pieces = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
 // ReadFrom implements io.ReaderFrom.
 func (c conn) ReadFrom(r io.Reader) (int64, error) {
+	if l, ok := r.(*io.LimitedReader); ok {
+		// A body is limited to its length, which is how net/http hides what it is.
+		if b, ok := l.R.(inMemory); ok && int64(b.Len()) <= l.N {
+			n, err := b.WriteTo(c.Conn)
+			l.N -= n
+			return n, err
+		}
+	}
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
 	// Without their own ways to copy, which would not use the buffer.
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, struct{ io.Reader }{r}, *buf)
+}
+
+// inMemory is what bytes.Reader is: one that knows how much it has left, and writes it
+// without a copy.
+type inMemory interface {
+	io.WriterTo
+	Len() int
 }
