@@ -15,7 +15,14 @@ import (
 // maxRead bounds what is held of an answer that is not a stream, in bytes.
 const maxRead = 16 << 20
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+const shortLength = 2 << 10
+
+// short and long are what answers are read into. A stream that is open and says nothing holds
+// a short one, an answer that fills it a long one.
+var (
+	short = sync.Pool{New: func() any { b := make([]byte, shortLength); return &b }}
+	long  = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+)
 
 // relay passes the answer on.
 func (x *exchange) relay(resp *http.Response) {
@@ -84,18 +91,29 @@ func (x *exchange) pass(resp *http.Response, isStream bool, sink func([]byte)) {
 
 // pieces hands each piece of r to f; the error is r's own, nil at its end.
 func pieces(r io.Reader, f func([]byte)) error {
-	bp := buffers.Get().(*[]byte)
-	defer buffers.Put(bp)
+	from, buf := &short, short.Get().(*[]byte)
+	defer func() { from.Put(buf) }()
 	for {
-		n, err := r.Read(*bp)
+		n, err := r.Read(*buf)
 		if n > 0 {
-			f((*bp)[:n])
+			f((*buf)[:n])
 		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		next := from
+		switch {
+		case n == len(*buf):
+			next = &long
+		case n <= shortLength:
+			next = &short
+		}
+		if next != from {
+			from.Put(buf)
+			from, buf = next, next.Get().(*[]byte)
 		}
 	}
 }

@@ -67,29 +67,58 @@ func (r *Reader) Feed(p []byte, emit func(Event)) {
 		r.buf = r.buf[:copy(r.buf, r.buf[r.off:])]
 	}
 	r.off = 0
-
-	b, direct := p, len(r.buf) == 0
-	if !direct {
-		r.buf = append(r.buf, p...)
-		b = r.buf
+	if len(r.buf) > 0 {
+		var ended bool
+		if p, ended = r.finish(p, emit); !ended {
+			return
+		}
 	}
 	for {
 		first := !r.begun
-		end := r.frameEnd(b)
+		end := r.frameEnd(p)
 		if end < 0 || end > MaxFrame {
-			r.over = end > MaxFrame || len(b) > MaxFrame
+			r.over = end > MaxFrame || len(p) > MaxFrame
 			break
 		}
-		name, data := parse(b[:end], first)
+		name, data := parse(p[:end], first)
 		r.line, r.seen, r.ended = 0, 0, 0
-		emit(Event{Raw: b[:end:end], Name: name, Data: data})
-		b = b[end:]
+		emit(Event{Raw: p[:end:end], Name: name, Data: data})
+		p = p[end:]
 	}
-	if direct {
-		r.buf = append(r.buf[:0], b...)
-	} else {
-		r.off = len(r.buf) - len(b)
+	// Behind the frame that was finished, whose event is still valid.
+	r.off = len(r.buf)
+	r.buf = append(r.buf, p...)
+}
+
+// finish adds what p has of the frame that was begun, line by line, so that no more
+// than a frame is copied, and returns what stands behind it. ended is false when p ends
+// before the frame does.
+func (r *Reader) finish(p []byte, emit func(Event)) (rest []byte, ended bool) {
+	for rest = p; len(rest) > 0; {
+		first := !r.begun
+		n := bytes.IndexByte(rest, '\n') + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		r.buf, rest = append(r.buf, rest[:n]...), rest[n:]
+		end := r.frameEnd(r.buf)
+		switch {
+		case end > MaxFrame, end < 0 && len(r.buf) > MaxFrame:
+			r.over = true
+			r.buf = append(r.buf, rest...)
+			return nil, false
+		case end < 0:
+			continue
+		}
+		name, data := parse(r.buf[:end], first)
+		r.line, r.seen, r.ended = 0, 0, 0
+		emit(Event{Raw: r.buf[:end:end], Name: name, Data: data})
+		// A line that ends by CR alone may end it before.
+		rest = p[len(p)-len(rest)-(len(r.buf)-end):]
+		r.buf = r.buf[:end]
+		return rest, true
 	}
+	return nil, false
 }
 
 // Rest returns the bytes of the unfinished frame, or, once Overflowed, all

@@ -237,6 +237,17 @@ func TestMemoryOfALargeFrameIsGivenBack(t *testing.T) {
 	}
 }
 
+func TestBetweenTwoPiecesNoMoreThanTheUnfinishedFrameIsHeld(t *testing.T) {
+	var r Reader
+	n := 0
+	count := func(Event) { n++ }
+	r.Feed([]byte("data: a"), count)
+	r.Feed([]byte("\n\n"+strings.Repeat("data: b\n\n", 2000)+"data: c"), count)
+	if n != 2001 || string(r.Rest()) != "data: c" || cap(r.buf) > 64 {
+		t.Errorf("got %d frames, %q is left, in %d bytes", n, r.Rest(), cap(r.buf))
+	}
+}
+
 func TestAppend(t *testing.T) {
 	cases := []struct{ name, event, data, want string }{
 		{"name and data", "ping", "{}", "event: ping\ndata: {}\n\n"},
