@@ -62,6 +62,7 @@ func (a *app) runServe(ctx context.Context, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed(st, path)) }()
+	defer steady(a.environ)()
 	log := newLog(a.err, a.json)
 	ring, err := keyring.NewRing(ctx, st, keyring.Config{Open: !remote}, log, a.now)
 	if err != nil {
