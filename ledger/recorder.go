@@ -221,21 +221,32 @@ func (r *Recorder) take(least int) (ok bool) {
 		r.waiting, r.crowded = nil, false
 	}
 	r.mu.Unlock()
+	prices := map[priced]*holdfast.Price{}
 	for i := range r.group {
-		r.settle(&r.group[i])
+		r.settle(&r.group[i], prices)
 	}
 	return n > 0
 }
 
-// settle completes a record: what it cost goes with it from here on.
-func (r *Recorder) settle(a *holdfast.Attempt) {
+// priced is what a price is of.
+type priced struct{ upstream, model string }
+
+// settle completes a record: what it cost goes with it from here on. prices are those
+// that were looked up for its group.
+func (r *Recorder) settle(a *holdfast.Attempt, prices map[priced]*holdfast.Price) {
 	if len(a.Model) > MaxModel {
 		a.Model = strings.ToValidUTF8(a.Model[:MaxModel], "")
 	}
 	role := string(a.Role)
 	r.metrics.attempts.WithLabelValues(string(a.Outcome), string(a.Protocol), role).Inc()
 	if a.Price == nil {
-		a.Price = r.cfg.Price(a.Upstream, a.Model)
+		of := priced{a.Upstream, a.Model}
+		price, known := prices[of]
+		if !known {
+			price = r.cfg.Price(a.Upstream, a.Model)
+			prices[of] = price
+		}
+		a.Price = price
 	}
 	if a.Price != nil {
 		if a.Tokens.Input != nil || a.Tokens.Output != nil {

@@ -373,6 +373,33 @@ func TestWithoutATTLRecordsStay(t *testing.T) {
 	})
 }
 
+func TestAPriceIsLookedUpOnceForAGroup(t *testing.T) {
+	var asked []string
+	b := newBench(Config{Price: func(upstream, model string) *holdfast.Price {
+		asked = append(asked, upstream+"/"+model)
+		if model == "unknown" {
+			return nil
+		}
+		return &holdfast.Price{Input: 1_000_000}
+	}})
+	for i, model := range []string{"m", "unknown", "m", "unknown", "m"} {
+		a := attempt(i)
+		a.Model, a.Tokens = model, holdfast.Tokens{Input: new(int64(7)), Output: new(int64(0))}
+		b.Record(a)
+	}
+	b.stopped(t)
+	expect(t, asked, []string{"u/m", "u/unknown"})
+	list, err := b.st.Attempts(t.Context(), holdfast.Local, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs := map[string][]*int64{}
+	for _, a := range list {
+		costs[a.Model] = append(costs[a.Model], a.Cost)
+	}
+	expect(t, costs, map[string][]*int64{"m": {new(int64(7)), new(int64(7)), new(int64(7))}, "unknown": {nil, nil}})
+}
+
 // BenchmarkRecord has a goal of 5 microseconds for one record.
 func BenchmarkRecord(b *testing.B) {
 	r := newBench(Config{Price: func(string, string) *holdfast.Price { return &holdfast.Price{Input: 1} }})
