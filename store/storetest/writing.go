@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -105,6 +106,18 @@ var writing = map[string]func(*testing.T, Store){
 		two := append(anchors("b1", 0, 0, "early"), anchors("b1", 0, 0, "late")...)
 		apply(t, s, store.Batch{Session: first, Branches: []store.Branch{early, late}, Anchors: two})
 		expectState(t, s, store.SessionState{Session: first, Branches: []store.BranchState{{Branch: late, Anchors: two[1:]}}})
+	},
+
+	"a batch brings many anchors, in any order, and the later one of two in one place stays": func(t *testing.T, s Store) {
+		first := session("s1")
+		var texts []string
+		for i := range 21 {
+			texts = append(texts, fmt.Sprint("anchor ", i))
+		}
+		want := anchors("b1", 0, 0, texts...)
+		given := slices.Concat(anchors("b1", 0, 3, "early"), want[10:], want[:10])
+		apply(t, s, store.Batch{Session: first, Branches: []store.Branch{branch(first, "b1", 1)}, Anchors: given})
+		expectState(t, s, store.SessionState{Session: first, Branches: []store.BranchState{{Branch: branch(first, "b1", 1), Anchors: want}}})
 	},
 
 	"anchors replace those from their lowest position on, in their own epoch and branch": func(t *testing.T, s Store) {

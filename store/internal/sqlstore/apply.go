@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/store"
@@ -32,11 +33,12 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (branch_id, n) DO UPDATE SET evidence = excluded.evidence,
 			revision = excluded.revision, block = excluded.block, opened_at = excluded.opened_at`
-	cutAnchors = `DELETE FROM anchors WHERE branch_id = ? AND epoch = ? AND seq >= ?`
-	putAnchor  = `INSERT INTO anchors (branch_id, epoch, seq, digest, strong, revision)
-		VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (branch_id, epoch, seq) DO UPDATE SET digest = excluded.digest,
+	cutAnchors    = `DELETE FROM anchors WHERE branch_id = ? AND epoch = ? AND seq >= ?`
+	insertAnchors = `INSERT INTO anchors (branch_id, epoch, seq, digest, strong, revision) VALUES `
+	anchorRow     = `(?, ?, ?, ?, ?, ?)`
+	overAnchors   = ` ON CONFLICT (branch_id, epoch, seq) DO UPDATE SET digest = excluded.digest,
 			strong = excluded.strong, revision = excluded.revision`
+	putAnchor      = insertAnchors + anchorRow + overAnchors
 	insertRevision = `INSERT INTO revisions (branch_id, n, epoch, seq, digest, capsule, written_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch_id, n) DO NOTHING`
 	insertEdit  = `INSERT INTO edits (branch_id, revision) VALUES (?, ?)`
@@ -50,11 +52,16 @@ const (
 		WHERE boundaries.branch_id = excluded.branch_id`
 )
 
+// manyAnchors are written by one statement, which costs less than one for each.
+const manyAnchors = 8
+
+var putAnchors = insertAnchors + strings.Repeat(anchorRow+`, `, manyAnchors-1) + anchorRow + overAnchors
+
 // applyQueries lists what is prepared when a store opens.
 func applyQueries() []string {
 	return []string{
 		savepoint, undoBatch, closeBatch, getGone, insertSession, touchSession, getBranch, putBranch,
-		putEpoch, cutAnchors, putAnchor, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
+		putEpoch, cutAnchors, putAnchor, putAnchors, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
 	}
 }
 
@@ -236,10 +243,20 @@ func (t tx) anchors(owned ownership, rows []store.Anchor) error {
 			return err
 		}
 	}
-	for _, r := range rows {
-		if _, err := t.exec(putAnchor, r.Branch, r.Epoch, r.Seq, r.Digest[:], flag(r.Strong), r.Revision); err != nil {
+	for len(rows) > 0 {
+		query, n := putAnchor, 1
+		if len(rows) >= manyAnchors {
+			query, n = putAnchors, manyAnchors
+		}
+		var args []any
+		for i := range n {
+			r := &rows[i]
+			args = append(args, r.Branch, r.Epoch, r.Seq, r.Digest[:], flag(r.Strong), r.Revision)
+		}
+		if _, err := t.exec(query, args...); err != nil {
 			return err
 		}
+		rows = rows[n:]
 	}
 	return nil
 }
