@@ -79,16 +79,32 @@ func (b *branch) hear(ep *epoch, h *history) []extract.Message {
 			turn++
 		}
 		d := h.anchors[t.anchor].digest
-		out = append(out, extract.Message{ID: messageID(ep.row.N, d, seen[d]), Turn: turn, Role: t.role, Text: t.text})
+		out = append(out, extract.Message{ID: ep.messageID(d, seen[d]), Turn: turn, Role: t.role, Text: t.text})
 		seen[d]++
 	}
 	return out
 }
 
+// message is a text by its anchor, and how often that stood before it in its epoch.
+type message struct {
+	digest holdfast.Digest
+	before int
+}
+
 // messageID names a text of a branch. A model may say the same twice in one epoch, and
-// again in the next: what stands between must not pass for read.
-func messageID(epoch int, d holdfast.Digest, before int) string {
-	return holdfast.DigestOf("message", strconv.Itoa(epoch), d.String(), strconv.Itoa(before)).String()
+// again in the next: what stands between must not pass for read. The names are kept,
+// since each history asks for those of the one before. s.mu is held.
+func (ep *epoch) messageID(d holdfast.Digest, before int) string {
+	m := message{d, before}
+	id, known := ep.names[m]
+	if !known {
+		id = holdfast.DigestOf("message", strconv.Itoa(ep.row.N), d.String(), strconv.Itoa(before)).String()
+		if len(ep.names) >= maxIndexed || ep.names == nil {
+			ep.names = map[message]string{}
+		}
+		ep.names[m] = id
+	}
+	return id
 }
 
 // leave keeps for the epoch that opens what of the one before is not read. s.mu is held.

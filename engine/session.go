@@ -87,6 +87,7 @@ type epoch struct {
 	anchors []anchor
 	pos     map[holdfast.Digest]int
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
+	names   map[message]string       // of the texts that extraction heard, while in memory
 	// model wrote the summary that opens it, and answered is how many anchors it
 	// had when an answer was recorded, from 1; newest is where those of the newest
 	// round begin. While in memory.
