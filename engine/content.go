@@ -281,7 +281,7 @@ func (c *content) read(e *Engine, codec Codec, in Inbound, agent string, marker,
 		c.memos[in.Principal] = m
 	}
 	if len(m.carriers) > maxIndexed {
-		m.carriers = map[string]bool{}
+		m.carriers, m.last = map[string]bool{}, nil
 	}
 	return m.read(e, codec, in, agent, marker, words)
 }

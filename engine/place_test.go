@@ -56,3 +56,14 @@ func TestAPromptOfAnotherAgentIsNoCompaction(t *testing.T) {
 		done(a, long("yes"))
 	}
 }
+
+func TestWordsThatOpenOneConversationAreAPersonsInAnother(t *testing.T) {
+	w := newWorld(t)
+	same := user("Context summary: the owner is team Heron.")
+	w.turn(bare, []entry{same, user("go on")}, long("I go on from there"))
+	a := w.begin(bare, join(w.planned(bare), same)...)
+	if a.Insert != nil {
+		t.Errorf("a turn is changed: %+v\n%s", a.Insert, w.log)
+	}
+	done(a, long("yes"))
+}
