@@ -205,9 +205,6 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		state := a.b.effective
 		a.ep.state = &state
 	}
-	if l.how == "turn" && v.Kind == holdfast.Turn && l.next < len(h.anchors) && l.b.pending != nil && l.b.committed(l.b.pending.row.ID) {
-		l.b.pending = nil // the agent did not take it up
-	}
 	e.told(s, h.anchors[l.next:])
 	e.content.learn(s.key, h)
 	if s.key.searched() || e.scribe != nil {
@@ -251,7 +248,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		}
 		e.listen(a, h)
 		if !l.replay && l.how != "retry" {
-			e.record(s, l.b, false)
+			e.record(s, l.b, false, l.discarded(h)...)
 		}
 	}
 	if l.how != "epoch" {

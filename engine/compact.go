@@ -25,6 +25,18 @@ func (b *branch) committed(id holdfast.BoundaryID) bool {
 	return b.pending != nil && b.pending.row.ID == id && b.pending.row.Status == store.BoundaryCommitted
 }
 
+// discarded ends the boundary whose summary an agent was given, when the agent goes on
+// where it asked for that; nil when there is none.
+func (l linked) discarded(h *history) []store.Boundary {
+	p := l.b.pending
+	if p == nil || p.row.Status != store.BoundaryCommitted || l.how != "turn" || l.next == len(h.anchors) {
+		return nil
+	}
+	l.b.pending = nil
+	p.row.Status = store.BoundaryDiscarded
+	return []store.Boundary{p.row}
+}
+
 // beginBoundary prepares what a compaction carries.
 func (e *Engine) beginBoundary(a *Attempt) {
 	a.Boundary = true

@@ -93,6 +93,7 @@ func TestACompactionThatTheAgentDiscardsOpensNoEpochBehindARewind(t *testing.T) 
 		compact(h, "discarded")
 		if goesOn {
 			w.turn(claude, join(h, user("and more")), long("more"))
+			w.restart() // what another process finds
 		}
 		r := w.turn(claude, join(early, user("another way")), long("another"))
 		if got := planIn(w.boundary(claude, join(r, user(claudeMarker))...)); got != "in_progress:a pending:b" {

@@ -405,6 +405,7 @@ func restore(st store.BranchState) *branch {
 	b.confirmed, b.foldedThrough = b.at(cur.row.N, len(cur.anchors)), len(cur.anchors)
 	for _, bd := range st.Boundaries {
 		switch {
+		case bd.Status == store.BoundaryFailed, bd.Status == store.BoundaryDiscarded:
 		case bd.Epoch == cur.row.N:
 			b.pending = &boundary{row: bd}
 		case bd.Epoch == cur.row.N-1 && bd.Status == store.BoundaryCommitted:

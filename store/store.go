@@ -126,11 +126,13 @@ type Revision struct {
 // BoundaryStatus is how far a compaction got.
 type BoundaryStatus string
 
-// The statuses.
+// The statuses. A boundary is discarded when the agent goes on without the summary
+// that it was given.
 const (
 	BoundaryStarted   BoundaryStatus = "started"
 	BoundaryCommitted BoundaryStatus = "committed"
 	BoundaryFailed    BoundaryStatus = "failed"
+	BoundaryDiscarded BoundaryStatus = "discarded"
 )
 
 // Boundary is one compaction of one branch.
