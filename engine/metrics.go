@@ -26,6 +26,7 @@ type Metrics struct {
 	redactions     prometheus.Counter
 	commitTimeouts prometheus.Counter
 	recording      prometheus.Gauge
+	waiting        prometheus.Gauge
 	commitHold     prometheus.Histogram
 	revision       prometheus.Histogram
 	tokens         prometheus.Histogram
@@ -67,6 +68,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "holdfast_recording",
 			Help: "1 while records are written, 0 since the store refused one.",
 		}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "holdfast_records_waiting",
+			Help: "Records that are not durable yet.",
+		}),
 		commitHold: histogram("commit_hold_seconds", "How long a terminal event was held.", prometheus.ExponentialBuckets(0.0005, 2, 10)),
 		revision:   histogram("capsule_revision", "Revisions of capsules as they are made.", prometheus.ExponentialBuckets(1, 2, 10)),
 		tokens:     histogram("capsule_tokens", "Estimated tokens of blocks at boundaries.", prometheus.ExponentialBuckets(64, 2, 8)),
@@ -82,7 +87,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	reg.MustRegister(m.extractions, m.extractionDropped, m.extractionTokens, m.extractionDepth, m.extractionSeconds, m.barrierWait, m.barrierTimeouts)
 	m.recording.Set(1)
 	reg.MustRegister(m.compactions, m.falseShrink, m.unlinked, m.harvest, m.delivery, m.storeErrors, m.transcripts, m.forks, m.dropped, m.redactions,
-		m.commitTimeouts, m.recording, m.commitHold, m.revision, m.tokens, m.facts)
+		m.commitTimeouts, m.recording, m.waiting, m.commitHold, m.revision, m.tokens, m.facts)
 	return m
 }
 

@@ -69,6 +69,7 @@ func (r *recorder) put(b store.Batch, urgent bool, void *atomic.Bool, after func
 		select {
 		case r.queue <- j:
 			r.waiting[b.Session.ID]++
+			r.metrics.waiting.Inc()
 			return j.done
 		default:
 		}
@@ -199,6 +200,7 @@ func (r *recorder) write(group []job) {
 			delete(r.waiting, j.batch.Session.ID)
 		}
 		r.mu.Unlock()
+		r.metrics.waiting.Dec()
 		r.note(err)
 		if err != nil {
 			if overtaken(err) {

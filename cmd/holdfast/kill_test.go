@@ -74,7 +74,20 @@ func (k *killed) start() {
 
 // lateCommits reads how many boundaries of the process were not durable in time:
 // on a machine that is too slow for the limit, a kill may then lose one.
-func (k *killed) lateCommits() int {
+func (k *killed) lateCommits() int { return k.metric("holdfast_commit_timeouts_total") }
+
+// settle waits until what the answers before brought is written.
+func (k *killed) settle() {
+	k.t.Helper()
+	for end := time.Now().Add(5 * time.Second); k.metric("holdfast_streams_open") > 0 || k.metric("holdfast_records_waiting") > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			k.t.Fatal("the store does not keep up")
+		}
+	}
+}
+
+func (k *killed) metric(name string) int {
+	k.t.Helper()
 	resp, err := http.Get("http://" + k.host + "/metrics")
 	if err != nil {
 		k.t.Fatal(err)
@@ -86,11 +99,11 @@ func (k *killed) lateCommits() int {
 	}
 	for line := range strings.Lines(string(raw)) {
 		var n int
-		if _, err := fmt.Sscanf(line, "holdfast_commit_timeouts_total %d", &n); err == nil {
+		if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
 			return n
 		}
 	}
-	k.t.Fatal("the metrics do not tell the commit timeouts")
+	k.t.Fatalf("the metrics do not tell %s", name)
 	return 0
 }
 
@@ -113,7 +126,7 @@ func (k *killed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if k.when(k.n, string(raw)) {
 		// What the answer before brought is being written; a real agent takes longer
 		// than that to its next request. Histories in words could not bring it back.
-		time.Sleep(50 * time.Millisecond)
+		k.settle()
 		k.kill()
 		k.start()
 	}
