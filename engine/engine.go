@@ -11,22 +11,27 @@
 //     results' content, system items, synthetic texts, our own block.
 //   - Without an id, a session is found by what only it can carry: calls with ids,
 //     longer texts of the model, summaries and blocks that were relayed; where calls
-//     have no ids, by a call with all that was said and called before it in its
-//     epoch. Sessions that went the same way so far are one, and its branches part
+//     have no ids, or ids that only count them, by a call with all that was said and
+//     called before it in its epoch. Sessions that went the same way so far are one, and its branches part
 //     where their histories do. A request that has nothing of that is a session of
 //     its own, which is dropped unless its answer brings something.
 //   - History that goes on from a branch's newest anchor continues it. History
 //     that leaves a branch at an earlier anchor is a fork, with the capsule as it
-//     was there. A known session whose history carries nothing known is a reset:
+//     was there, also in a compaction request that holds all that it sums up. Of
+//     several branches it is that on whose way it goes longest. A known session whose history carries nothing known is a reset:
 //     a new, empty branch. Two requests from one point are one branch until
 //     their histories differ.
 //   - An epoch is identified by the summary that opens its history. A summary
 //     that nobody has seen opens a new epoch of its branch, whether or not the
-//     compaction request was seen.
+//     compaction request was seen. Where a session may hold several conversations,
+//     because a path or an unknown client names it, the summary's history must share
+//     something with the branch.
 //   - The capsule of a branch is the fold of its carrier calls in the order of
 //     the history. A call in an answer that no later history has confirmed counts
 //     on top, and is withdrawn when the next history does not carry it.
-//   - One boundary is one compaction: repeats of its request are the same.
+//   - One boundary is one compaction: repeats of its request are the same, and what
+//     breaks off in one of them takes nothing back. One that the agent goes on without
+//     is discarded.
 //   - The block of a sticky delivery is written when its epoch opens and is the
 //     same bytes until the epoch ends, or the person edits the capsule: then it is
 //     written once more, whole, with the next request.
