@@ -35,14 +35,15 @@ type match struct {
 func (ep *epoch) match(anchors []anchor) match {
 	m := match{tip: -1}
 	for i, a := range anchors {
-		seq, ok := ep.pos[a.digest]
-		if !ok {
+		seq, ok := i, true
+		if i < len(ep.anchors) && ep.anchors[i].digest == a.digest { // as most histories go on
+			if i == m.run {
+				m.run++
+			}
+		} else if seq, ok = ep.pos[a.digest]; !ok {
 			continue
 		}
 		m.n++
-		if i == m.run && seq == i {
-			m.run++
-		}
 		m.strong = m.strong || a.strong
 		if seq >= m.tip {
 			m.tip, m.next = seq, i+1
