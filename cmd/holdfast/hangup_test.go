@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,8 +41,11 @@ func (s slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // program is the command line as a process of its own, which a shell may have made
-// ignore hangups.
+// ignore hangups. What the tests themselves run under is not handed on.
 func program(t *testing.T, nohup bool, args ...string) *exec.Cmd {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	if nohup {
 		c = exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, os.Args[0]}, args...)...)
