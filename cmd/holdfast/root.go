@@ -112,7 +112,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.keyCommand(), a.ofPrincipal(a.sessionCommand()), a.ofPrincipal(a.capsuleCommand()),
 		a.ofPrincipal(a.conversationCommand()), a.configCommand(), a.queryCommand(), a.modelsCommand(),
-		a.usageCommand(), a.budgetCommand(), a.auditCommand(), a.storeCommand(),
+		a.usageCommand(), a.budgetCommand(), a.auditCommand(), a.storeCommand(), a.doctorCommand(),
 		a.versionCommand(), demoCommand(scratch{a.now}.proxy), a.evalCommand(),
 	)
 	group(root)
