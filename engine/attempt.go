@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
-	"github.com/holdfast-dev/holdfast/engine/recording"
 	"github.com/holdfast-dev/holdfast/store"
 )
 
@@ -167,9 +166,17 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		return a
 	}
 	defer func() {
-		if s != nil {
-			s.mu.Unlock()
+		if s == nil {
+			return
 		}
+		if x := recover(); x != nil { // a defect of ours, for the caller to tell
+			if a.s != nil {
+				s.attempts--
+			}
+			s.mu.Unlock()
+			panic(x)
+		}
+		s.mu.Unlock()
 	}()
 	if s.key.agent != v.Agent {
 		// What a client calls itself does not free a session that was found by what it
@@ -231,12 +238,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		a.history = h
 		e.beginBoundary(a)
 	case l.how == "epoch":
-		opened := make(chan struct{})
-		a.ep.opening = opened
-		alive := e.barrier(ctx, a)
-		a.ep.opening = nil
-		close(opened)
-		if !alive {
+		if !a.open(ctx) {
 			return a.pass()
 		}
 		e.beginEpoch(ctx, a, h, p)
@@ -265,22 +267,6 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		e.log.Info("linked", "how", l.how, "agent", v.Agent, "session", s.row.ID, "branch", l.b.row.ID, "epoch", l.ep.row.N, "revision", l.b.effective.Revision)
 	}
 	return a
-}
-
-// opened waits until another request has begun the epoch: what stands in it is the
-// same for all. s.mu is held; false: the session is gone.
-func (a *Attempt) opened(ctx context.Context) bool {
-	opening := a.ep.opening
-	if opening == nil {
-		return true
-	}
-	a.s.mu.Unlock()
-	select {
-	case <-opening:
-	case <-ctx.Done():
-	}
-	a.s.mu.Lock()
-	return !a.s.dead
 }
 
 // pass unlinks the attempt, whose session was erased meanwhile, or overtaken: then it
@@ -424,45 +410,6 @@ func (e *Engine) foldAll(b *branch, set *Settings, calls []placedCall, base int,
 		}
 	}
 	b.confirmed = next
-}
-
-// stick sets the insertion of an epoch whose summary does not carry the block, or an
-// older one than the epoch has.
-func (a *Attempt) stick(h *history) {
-	if a.ep.row.Block == "" || h.summaryAt < 0 {
-		return
-	}
-	a.Insert = &Insertion{At: h.summaryAt, Text: a.ep.row.Block}
-	if h.carried {
-		a.Insert.At = h.carriedAt
-	}
-	a.e.metrics.delivery.WithLabelValues("sticky").Inc()
-}
-
-// beginEpoch writes the block that the epoch repeats, if its summary does not
-// carry one, or lacks what came too late for it, and waits for it to be durable: the
-// next process must repeat it.
-func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *recording.Passage) {
-	ep, b := a.ep, a.b
-	if !h.carried || b.owed == ep.row.N {
-		// What the block says is the state when the epoch opened, with what was read
-		// since of the one before.
-		c := b.at(ep.row.N-1, ever)
-		if ep.state != nil {
-			c = *ep.state
-		}
-		if block, ok := e.render(a.set, c, h.row, 0); ok {
-			ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, max(c.Revision, ep.row.Revision), true // others may have recorded the epoch at the barrier
-		}
-	}
-	ep.state = nil
-	wait := e.record(a.s, b, ep.row.Block != "")
-	e.transcribe(a, p)
-	if ep.row.Block != "" {
-		a.s.mu.Unlock()
-		e.await(ctx, wait)
-		a.s.mu.Lock()
-	}
 }
 
 // await waits for a write, at most CommitTimeout.
