@@ -481,10 +481,8 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		if !a.settled {
 			a.settled = true
 			a.bound.Status, a.bound.Block = store.BoundaryFailed, ""
-			if !a.b.committed(a.bound.ID) {
-				if a.b.pending != nil && a.b.pending.row.ID == a.bound.ID {
-					a.b.pending = nil
-				}
+			if p := a.b.pending; p != nil && p.row.ID == a.bound.ID && !a.b.committed(a.bound.ID) {
+				a.b.pending = nil
 				e.record(s, a.b, false, a.bound)
 			}
 			e.metrics.compactions.WithLabelValues(a.Verdict.Agent, string(a.protocol), "failed").Inc()
