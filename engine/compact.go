@@ -32,7 +32,7 @@ func (l linked) discarded(h *history) []store.Boundary {
 	if p == nil || p.row.Status != store.BoundaryCommitted || l.how != "turn" || l.next == len(h.anchors) {
 		return nil
 	}
-	l.b.pending = nil
+	l.b.pending, l.b.passedOver = nil, p.row.At
 	p.row.Status = store.BoundaryDiscarded
 	return []store.Boundary{p.row}
 }

@@ -51,6 +51,7 @@ type branch struct {
 	// the calls of the newest answer on top.
 	confirmed, effective holdfast.Capsule
 	pending              *boundary
+	passedOver           time.Time // when the newest boundary that was discarded was committed
 	// summed is the capsule when the newest compaction request came, with what was read
 	// since: what answers bring meanwhile stands in no history that is summed up.
 	summed        *holdfast.Capsule
@@ -355,7 +356,7 @@ func (b *branch) behind(h store.Head) bool {
 	if h.Epoch != b.row.Epoch {
 		return h.Epoch > b.row.Epoch
 	}
-	return h.Revision > b.newest() || !h.Committed.IsZero() && (b.pending == nil || b.pending.row.At.Before(h.Committed))
+	return h.Revision > b.newest() || !h.Committed.IsZero() && (b.pending == nil && h.Committed.After(b.passedOver) || b.pending != nil && b.pending.row.At.Before(h.Committed))
 }
 
 // newest is the number of the newest revision; 0 for none.
