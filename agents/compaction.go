@@ -37,8 +37,8 @@ type Row struct {
 	place         place
 	literal, also string
 	noTools       bool // counts only when the request offers no tools
-	// whole: the request holds all of the history that it sums up, and nothing of it
-	// stays verbatim behind the summary.
+	// whole: the request holds all of the history that it sums up. What came behind that
+	// was taken back, or stays verbatim behind the summary where a person chose so.
 	whole bool
 	// quotes begins the history in words that the last user text holds; "": the
 	// request carries the history itself.
@@ -265,7 +265,8 @@ func Continuation(p holdfast.Protocol, agent, text string, opens bool) (Returned
 func ofAgent(row, named string) bool { return row == "" || named == "" || row == named }
 
 // SumsUpAll reports whether a compaction request by that row holds all of the history
-// as it stands. What its branch has beyond was taken back then.
+// as it stands. What its branch has beyond was taken back then, unless the history that
+// follows has it behind the summary (claude-code's "Summarize up to here").
 func SumsUpAll(row string) bool {
 	return slices.ContainsFunc(compactions, func(r Row) bool { return r.ID == row && r.whole })
 }

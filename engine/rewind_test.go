@@ -4,8 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity"
+	"github.com/holdfast-dev/holdfast/engine"
 )
 
 // rounds adds a round for each of the names, whose plan has that step under way.
@@ -139,4 +143,64 @@ func TestACompactionThatIsAskedForAgainAndBreaksOffLeavesTheFirst(t *testing.T) 
 		t.Errorf("the next epoch is of another session\n%s", w.log)
 	}
 	done(b, long("yes"))
+}
+
+func TestASummaryUpToAPlaceLeavesWhatCameBehindIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		early := w.planned(claude)
+		h := w.rounds(claude, early, "x", "y", "z")
+		time.Sleep(time.Second) // it is written
+		st, err := w.st.Session(t.Context(), holdfast.Local, "claude-code", claude.session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit := continuity.Edit{Op: continuity.EditAdd, List: continuity.ListConstraints, Statement: "never touch the billing table"}
+		if _, err := engine.Edit(t.Context(), w.st, holdfast.Local, st.ID, st.Branches[0].ID, edit, time.Now(), false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // it is taken up
+		a := w.begin(claude, join(early, user(claudeMarker))...)
+		text := "sum\n\n" + a.Block
+		a.Commit(context.Background(), holdfast.TextDigest(text), true)
+		done(a, answer(text))
+		behind := join([]entry{user(claudeBack + text)}, h[len(early):]...)
+		n := w.turn(claude, join(behind, user("go on")), long("yes"))
+		block := w.boundary(claude, join(n, user(claudeMarker))...)
+		if !strings.Contains(block, "never touch the billing table") || planIn(block) != "completed:a completed:b in_progress:z" {
+			t.Errorf("the next compaction carries\n%s\n%s", block, w.log)
+		}
+	})
+}
+
+func TestADiscardedCompactionThatIsNotWrittenYetIsNoOtherProcess(t *testing.T) {
+	w := newWorld(t)
+	h := w.planned(s1)
+	a := w.begin(s1, join(h, user(codexMarker))...)
+	a.Commit(context.Background(), holdfast.TextDigest("sum"), false)
+	done(a, answer("sum"))
+	flying := w.begin(s1, join(h, user("go on without it"))...)
+	done(w.begin(request{session: s1.session, thread: "t2"}, user("a subagent's task")), long("found"))
+	done(flying, call("c2", "update_plan", steps("completed:a", "in_progress:b")))
+	w.expect(s1, "completed:a in_progress:b", "none")
+}
+
+func TestACompactionThatBreaksOffBehindItsEpochTakesNothingBack(t *testing.T) {
+	w := newWorld(t)
+	w.planOnly()
+	h := w.planned(bare)
+	first, second := w.begin(bare, join(h, user(qwenPrompt))...), w.begin(bare, join(h, user(qwenPrompt))...)
+	text := "sum\n\n" + second.Block
+	second.Commit(context.Background(), holdfast.TextDigest(text), true)
+	done(second, answer(text))
+	b := w.begin(bare, user(text), answer(gotIt), user("go on"))
+	done(b, answer("yes"))
+	first.Done(holdfast.Answer{})
+	w.restart()
+	c := w.begin(bare, user(text), answer(gotIt), user("go on"), answer("yes"), user("more"))
+	from, _, _ := b.Place()
+	if to, _, _ := c.Place(); from != to {
+		t.Errorf("the next process finds another session\n%s", w.log)
+	}
+	done(c, answer("yes"))
 }

@@ -54,3 +54,20 @@ func TestAConversationOfARunIsCompactedWithItsOwn(t *testing.T) {
 		done(b, answer("Yes."))
 	}
 }
+
+// TestAnEmptyHistoryInWordsIsThatOfTheBranchUsedLast: pi asks so where a session is too
+// short to be summed up.
+func TestAnEmptyHistoryInWordsIsThatOfTheBranchUsedLast(t *testing.T) {
+	run := request{bare: true, run: "task", protocol: holdfast.Chat}
+	for _, restarted := range []bool{false, true} {
+		w := newWorld(t)
+		w.planOnly()
+		w.planned(run)
+		if restarted {
+			w.restart()
+		}
+		if got := planIn(w.boundary(run, user(quoted(nil)))); got != "in_progress:a pending:b" {
+			t.Errorf("restarted %v: it carries %q\n%s", restarted, got, w.log)
+		}
+	}
+}
