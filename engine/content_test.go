@@ -492,3 +492,21 @@ func TestCallIdsThatRecurInEveryConversationMixNone(t *testing.T) {
 		}
 	}
 }
+
+func TestCallIdsThatRecurInEveryAnswerAreCallsOfTheirOwn(t *testing.T) {
+	for _, r := range []request{s1, bare} {
+		w := newWorld(t)
+		w.planOnly()
+		h := w.turn(r, []entry{user("build it")}, call("call_0", "update_plan", steps("in_progress:a")))
+		h = w.turn(r, join(h, result("call_0", ok)), call("call_0", "Bash", "{}"))
+		h = w.turn(r, join(h, result("call_0", "a listing")), call("call_0", "update_plan", steps("completed:a", "pending:b")))
+		h = w.turn(r, join(h, result("call_0", ok)), long("yes"))
+		marker := codexMarker
+		if r.bare {
+			marker = qwenPrompt
+		}
+		if got := planIn(w.boundary(r, join(h, user(marker))...)); got != "completed:a pending:b" {
+			t.Errorf("it carries %q\n%s", got, w.log)
+		}
+	}
+}

@@ -33,7 +33,7 @@ type mark struct {
 	digest holdfast.Digest
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
-	said   bool   // the call stands in a text, so that its id is its place
+	said   bool   // the call stands in a text, or its id recurs, so that its place is its id
 	acted  bool   // a call without an id of its own: with all that stands before it, it is strong
 	// text is what extraction may read, and whose it is; "" for none.
 	text string
@@ -179,10 +179,14 @@ func (el *element) says(m *mark, carrier, text string) {
 // id of a result ends with the mark, and answers the first open call of its tool.
 func placeless(id string) bool { return strings.Contains(id, "#") }
 
-// counted are ids that only tell which call of its conversation it is: Kimi K2 writes
-// functions.NAME:N (vLLM's parser kimi_k2), some servers call_N. They recur in every
-// conversation.
+// counted are ids that only tell which call of its conversation, or of its answer, it
+// is: Kimi K2 writes functions.NAME:N (vLLM's parser kimi_k2), some servers call_N. They
+// recur, and as without an id only its place tells one call from another. The id of a
+// result is that of the call, and answers the first open one.
 var counted = regexp.MustCompile(`^(?:functions\..*:|call_?|tool_?)?\d{1,6}$`)
+
+// recurs reports whether an id does not tell a call from others.
+func recurs(id string) bool { return placeless(id) || counted.MatchString(id) }
 
 func (el *element) call(ev holdfast.ToolCall) {
 	m := callMark(ev)
@@ -197,8 +201,8 @@ func (el *element) call(ev holdfast.ToolCall) {
 }
 
 func callMark(ev holdfast.ToolCall) mark {
-	acted := placeless(ev.ID) || counted.MatchString(ev.ID)
-	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !acted, said: placeless(ev.ID), acted: acted}
+	acted := recurs(ev.ID)
+	return mark{digest: holdfast.DigestOf("call", ev.ID), strong: !acted, said: acted, acted: acted}
 }
 
 // carries leaves out calls of general tools that write anything but a plan.

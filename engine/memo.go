@@ -111,7 +111,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, agent string, marker, wo
 			return ok
 		}
 		_, ok := r.h.calls[id]
-		return ok || m.carriers[id]
+		return ok || m.carriers[id] || slices.ContainsFunc(r.open, func(c openCall) bool { return c.id == id })
 	}
 	for i := known; i <= end; i++ {
 		last := i == end
@@ -195,7 +195,7 @@ func (r *reached) take(i int, el *element, carriers map[string]bool) {
 			c := el.calls[mk.call]
 			c.ID = a.call
 			h.calls[a.call] = c
-			if placeless(mk.call) {
+			if recurs(mk.call) {
 				r.open = append(r.open, openCall{mk.call, a.call})
 			} else {
 				carriers[a.call] = true
@@ -204,8 +204,8 @@ func (r *reached) take(i int, el *element, carriers map[string]bool) {
 	}
 	for n := range el.results {
 		id := el.results[n].CallID
-		if placeless(id) {
-			at := slices.IndexFunc(r.open, func(c openCall) bool { return strings.HasPrefix(c.id, id) })
+		if recurs(id) {
+			at := slices.IndexFunc(r.open, func(c openCall) bool { return c.id == id || placeless(id) && strings.HasPrefix(c.id, id) })
 			if at < 0 {
 				continue // a repeat: gemini-cli sends some when it resumes
 			}
