@@ -143,10 +143,17 @@ func ProposedPlan(answer string) (carrier, plan string, ok bool) {
 	return proposedPlan, strings.TrimSpace(plan), ok
 }
 
-// AcceptedPlan recognises the text that codex sends in the user's role when the
-// user chose to implement the plan that was shown last.
-func AcceptedPlan(userText string) (carrier string, ok bool) {
-	return acceptedPlan, strings.TrimSpace(userText) == "Implement the plan."
+// AcceptedPlan recognises the texts that tell of an accepted plan in the user's role.
+// Codex sends one when the user chose to implement the plan that was shown last;
+// plan is "" then. Claude-code begins a new context with the whole plan. A person who
+// types the same words asks for the same.
+func AcceptedPlan(userText string) (carrier, plan string, ok bool) {
+	text := strings.TrimSpace(userText)
+	if plan, ok := strings.CutPrefix(text, "Implement the following plan:"); ok {
+		plan = strings.TrimSpace(plan)
+		return acceptedPlan, plan, plan != ""
+	}
+	return acceptedPlan, "", text == "Implement the plan."
 }
 
 // Early reports whether a call counts as soon as an answer holds it. What is

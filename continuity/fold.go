@@ -53,7 +53,9 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 		case agents.Proposed:
 			propose(&c, string(call.Arguments))
 		case agents.Accepted:
-			if c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
+			if len(call.Arguments) > 0 {
+				accept(&c, string(call.Arguments))
+			} else if c.Proposal != nil && c.Proposal.Status == holdfast.PlanProposed {
 				accept(&c, c.Proposal.Text)
 			}
 		case agents.Said:

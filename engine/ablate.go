@@ -26,10 +26,17 @@ func (e *Engine) fold(set *Settings, c holdfast.Capsule, calls []continuity.Call
 	return continuity.Seal(c)
 }
 
-// synthetic reports whether a text in the user's role is no word of a person.
-func (e *Engine) synthetic(text string) bool {
-	if e.cfg.Without.Grounding && len(continuity.Digests(text)) == 0 {
-		return agents.IsMarker(text)
+// synthetic reports which parts of a message in the user's role are no words of a
+// person.
+func (e *Engine) synthetic(parts []holdfast.Part) []bool {
+	synthetic := agents.SyntheticParts(parts)
+	if !e.cfg.Without.Grounding {
+		return synthetic
 	}
-	return agents.Synthetic(text)
+	for i, part := range parts {
+		if t, ok := part.(holdfast.Text); ok && len(continuity.Digests(string(t))) == 0 {
+			synthetic[i] = agents.IsMarker(string(t))
+		}
+	}
+	return synthetic
 }

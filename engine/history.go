@@ -69,6 +69,9 @@ func (e *Engine) words(text string) string {
 }
 
 func (e *Engine) redact(text string) string {
+	if e.cfg.Redact == nil {
+		return text
+	}
 	clean, secrets := e.cfg.Redact(text)
 	e.metrics.redactions.Add(float64(secrets))
 	return clean
@@ -89,9 +92,10 @@ func (e *Engine) readElement(in Inbound, agent string, events []holdfast.Event, 
 				}
 				parts = parts[:len(parts)-1]
 			}
-			for _, part := range parts {
+			synthetic := e.synthetic(parts)
+			for i, part := range parts {
 				if t, ok := part.(holdfast.Text); ok {
-					el.userText(in.Request.Protocol, agent, string(t), e, words, opens)
+					el.userText(in.Request.Protocol, agent, string(t), e, synthetic[i], words, opens)
 				}
 			}
 		case holdfast.AssistantMessage:
@@ -122,21 +126,24 @@ func (e *Engine) readElement(in Inbound, agent string, events []holdfast.Event, 
 	return el
 }
 
-func (el *element) userText(p holdfast.Protocol, agent, text string, e *Engine, words, opens bool) {
+func (el *element) userText(p holdfast.Protocol, agent, text string, e *Engine, synthetic, words, opens bool) {
 	if back, ok := agents.Continuation(p, agent, text, opens); ok {
 		el.summary, el.back = holdfast.TextDigest(text), back
 	}
 	el.blocks = append(el.blocks, continuity.Digests(text)...)
 	el.user = holdfast.TextDigest(text)
-	if e.synthetic(text) {
+	if synthetic {
 		return
 	}
 	text = agents.UserText(text)
 	m := userMark(text)
-	e.note(&m, extract.User, text)
 	el.said = append(el.said, m.digest)
-	if carrier, ok := agents.AcceptedPlan(text); ok {
-		el.says(&m, carrier, "")
+	carrier, plan, accepted := agents.AcceptedPlan(text)
+	if plan == "" {
+		e.note(&m, extract.User, text)
+	}
+	if accepted {
+		el.says(&m, carrier, e.redact(plan))
 	} else if words {
 		if said := e.words(text); said != "" {
 			el.says(&m, agents.UserSaid, said)

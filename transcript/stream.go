@@ -55,6 +55,9 @@ func newStream(f Format, name string, o Options, yield func(Item, error) bool) *
 	if o.Synthetic == nil {
 		o.Synthetic = func(string) bool { return false }
 	}
+	if o.SyntheticParts == nil {
+		o.SyntheticParts = func(parts []holdfast.Part) []bool { return make([]bool, len(parts)) }
+	}
 	if o.Words == nil {
 		o.Words = func(text string) string { return text }
 	}
@@ -238,8 +241,9 @@ func (s *stream) user(parts []holdfast.Part, synthetic bool) {
 	}
 	var messages []message
 	typed := false
-	for _, p := range parts {
-		mark := synthetic
+	marks := s.o.SyntheticParts(parts)
+	for i, p := range parts {
+		mark := synthetic || marks[i]
 		if t, ok := p.(holdfast.Text); ok {
 			words := s.o.Words(string(t))
 			mark = mark || s.o.Synthetic(string(t)) || s.o.Synthetic(words)

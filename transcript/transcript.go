@@ -79,6 +79,9 @@ func (Damage) item()  {}
 type Options struct {
 	// Synthetic reports whether a harness wrote a text; nil: none.
 	Synthetic func(text string) bool
+	// SyntheticParts reports the same of each part of one message, where its place
+	// tells; nil: each text alone.
+	SyntheticParts func(parts []holdfast.Part) []bool
 	// Words takes the words of the person out of what a harness wraps them in;
 	// nil: as they are.
 	Words func(text string) string

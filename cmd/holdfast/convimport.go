@@ -162,7 +162,7 @@ func (a *app) importFile(ctx context.Context, s *conversations.Service, name str
 
 func (a *app) importOne(ctx context.Context, s *conversations.Service, name string, agent transcript.Format, o conversations.ImportOptions) ([]conversations.Imported, []conversations.Damage, error) {
 	// The same texts of harnesses are known as on the wire.
-	how := transcript.Options{Synthetic: agents.Synthetic, Words: agents.UserText}
+	how := transcript.Options{Synthetic: agents.Synthetic, SyntheticParts: agents.SyntheticParts, Words: agents.UserText}
 	if name != "-" {
 		if isDirectory(name) {
 			return s.ImportSessions(ctx, transcript.OpenCodeFiles(os.DirFS(name), how), o)

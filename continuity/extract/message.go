@@ -59,12 +59,14 @@ func typed(m holdfast.UserMessage) string {
 		return ""
 	}
 	var texts []string
-	for _, p := range m.Parts {
+	synthetic := agents.SyntheticParts(m.Parts)
+	for i, p := range m.Parts {
 		text, ok := p.(holdfast.Text)
-		if !ok || agents.Synthetic(string(text)) {
+		if !ok || synthetic[i] {
 			continue
 		}
-		if words := withoutRecord(agents.UserText(string(text))); words != "" {
+		words := withoutRecord(agents.UserText(string(text)))
+		if _, plan, _ := agents.AcceptedPlan(words); words != "" && plan == "" {
 			texts = append(texts, words)
 		}
 	}

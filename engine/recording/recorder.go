@@ -29,8 +29,9 @@ const (
 type Config struct {
 	// Redact takes secrets out of a text and counts them.
 	Redact func(text string) (clean string, secrets int)
-	// Synthetic tells of a text in the user's role that no person typed it.
-	Synthetic func(text string) bool
+	// Synthetic tells of each part of a message in the user's role whether it is a
+	// text that no person typed.
+	Synthetic func(parts []holdfast.Part) []bool
 	// Exists reports whether a session is still kept. It is asked before its
 	// branch's conversation is begun.
 	Exists func(ctx context.Context, p holdfast.Principal, id holdfast.SessionID) (bool, error)

@@ -40,12 +40,22 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// tagged takes texts that begin with a tag for a harness's.
+func tagged(parts []holdfast.Part) []bool {
+	synthetic := make([]bool, len(parts))
+	for i, p := range parts {
+		text, ok := p.(holdfast.Text)
+		synthetic[i] = ok && strings.HasPrefix(string(text), "<")
+	}
+	return synthetic
+}
+
 func (d *desk) start() {
 	d.r = New(disturbed{d.st, d}, Config{
 		Redact: func(s string) (string, int) {
 			return strings.ReplaceAll(s, "hunter2", "[redacted]"), strings.Count(s, "hunter2")
 		},
-		Synthetic: func(s string) bool { return strings.HasPrefix(s, "<") },
+		Synthetic: tagged,
 		Exists:    func(context.Context, holdfast.Principal, holdfast.SessionID) (bool, error) { return !d.gone, nil },
 		Count: func(outcome string) {
 			d.mu.Lock()
@@ -391,7 +401,7 @@ func (s slow) Events(ctx context.Context, p holdfast.Principal, id holdfast.Conv
 func TestPutDoesNotWaitForTheStore(t *testing.T) {
 	s := slow{store.NewMemory(), make(chan struct{})}
 	r := New(s, Config{
-		Redact: func(s string) (string, int) { return s, 0 }, Synthetic: func(string) bool { return false },
+		Redact: func(s string) (string, int) { return s, 0 }, Synthetic: func(parts []holdfast.Part) []bool { return make([]bool, len(parts)) },
 		Exists: func(context.Context, holdfast.Principal, holdfast.SessionID) (bool, error) { return true, nil }, Count: func(string) {},
 	}, slog.New(slog.DiscardHandler))
 	b := NewBranch(Key{Principal: holdfast.Local, Branch: "b"})

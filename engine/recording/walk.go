@@ -23,7 +23,7 @@ type item struct {
 
 // walker goes through a passage.
 type walker struct {
-	synthetic func(string) bool
+	synthetic func([]holdfast.Part) []bool
 	epoch     int
 	// seq anchors stand before, anchor is the last of them.
 	seq    int
@@ -41,7 +41,7 @@ type walker struct {
 
 // walk lists what a passage holds behind the summary that opens its epoch, or
 // all where there is none in it.
-func walk(p *Passage, synthetic func(string) bool) (*walker, error) {
+func walk(p *Passage, synthetic func([]holdfast.Part) []bool) (*walker, error) {
 	w := &walker{synthetic: synthetic, epoch: p.Epoch, seq: p.From, anchor: p.Before, behind: map[string]int{}, summary: p.Summary}
 	for _, el := range p.Elements {
 		events := el.Events
@@ -63,8 +63,9 @@ func (w *walker) take(e holdfast.Event) {
 	switch e := e.(type) {
 	case holdfast.UserMessage:
 		w.message++
-		for _, part := range e.Parts {
-			w.part(part)
+		synthetic := w.synthetic(e.Parts)
+		for i, part := range e.Parts {
+			w.part(part, synthetic[i])
 		}
 	case holdfast.AssistantMessage:
 		if e.Len == 0 || agents.SyntheticAnswer(e.Text) {
@@ -98,13 +99,13 @@ const uniqueText = 64
 // opaqueSummary stands for a summary that only its provider can read.
 const opaqueSummary = "[The summary is the provider's own, in a form that only the provider can read.]"
 
-func (w *walker) part(part holdfast.Part) {
+func (w *walker) part(part holdfast.Part, synthetic bool) {
 	text, ok := part.(holdfast.Text)
 	if !ok {
 		w.add(item{event: holdfast.UserMessage{Parts: []holdfast.Part{part}}, id: w.id("media"), message: w.message})
 		return
 	}
-	synthetic, digest := w.synthetic(string(text)), holdfast.TextDigest(string(text))
+	digest := holdfast.TextDigest(string(text))
 	if !synthetic && len(w.left) > 0 {
 		w.pass()
 	} else {

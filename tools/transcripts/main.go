@@ -48,7 +48,7 @@ func report(path string) error {
 	kinds, damaged, sessions, compactions := map[string]int{}, map[string]int{}, map[string]bool{}, []string{}
 	streams := map[string][]holdfast.Entry{}
 	ids := map[holdfast.EventID]bool{}
-	o := transcript.Options{Synthetic: agents.Synthetic, Words: agents.UserText}
+	o := transcript.Options{Synthetic: agents.Synthetic, SyntheticParts: agents.SyntheticParts, Words: agents.UserText}
 	items := transcript.Read(format, bytes.NewReader(data), path, o)
 	if bytes.HasPrefix(data, []byte("SQLite")) {
 		db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
