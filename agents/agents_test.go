@@ -320,6 +320,8 @@ func TestWhatACompactionMustNotTakeOut(t *testing.T) {
 		{"another tool", "Bash", `{"command":"ls"}`, false},
 		{"the plan file of claude-code", "Write", `{"file_path":"/home/u/.claude/plans/calm-owl.md","content":"# Plan"}`, true},
 		{"the plan file of opencode", "write", `{"filePath":"/p/.opencode/plans/1.md","content":"# Plan"}`, true},
+		{"an edit of it", "edit", `{"filePath":"/p/.opencode/plans/1.md","oldString":"a","newString":"b"}`, true},
+		{"an edit of any other file", "replace", `{"file_path":"/p/plan.md","old_string":"a","new_string":"b"}`, false},
 		{"any other file", "Write", `{"file_path":"/p/plan.md","content":"# Plan"}`, false},
 		{"arguments that a model broke off", "Write", `{"file_path":"/home/u/.claude/pla`, false},
 	} {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -18,6 +19,7 @@ const (
 	TaskUpdate Shape = "task_update" // one step, named by its id
 	ExitPlan   Shape = "exit_plan"   // shows a plan to the user; the result is the user's word
 	PlanFile   Shape = "plan_file"   // writes the plan that ExitPlan will show
+	PlanEdit   Shape = "plan_edit"   // replaces a passage of that plan
 	Ask        Shape = "ask"         // structured questions; the result is the user's answers
 	AskOne     Shape = "ask_one"     // one question; the result is the answer
 	TaskList   Shape = "task_list"   // asks for the list; the result is the list
@@ -48,6 +50,7 @@ var carriers = []Carrier{
 	{Tool: "TaskUpdate", Agent: ClaudeCode, Shape: TaskUpdate, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "ExitPlanMode", Agent: ClaudeCode, Shape: ExitPlan, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "Write", Agent: ClaudeCode, Shape: PlanFile, Versions: []string{"2.1.197", "2.1.332"}},
+	{Tool: "Edit", Agent: ClaudeCode, Shape: PlanEdit, Versions: []string{"2.1.332"}},
 	{Tool: "AskUserQuestion", Agent: ClaudeCode, Shape: Ask, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "TaskList", Agent: ClaudeCode, Shape: TaskList, Versions: []string{"2.1.197", "2.1.332"}},
 	{Tool: "update_plan", Agent: Codex, Shape: Snapshot, List: "plan", Text: "step", Status: "status", Done: []string{"Plan updated"}, Versions: []string{"0.171.0"}},
@@ -55,6 +58,7 @@ var carriers = []Carrier{
 	{Tool: "todowrite", Agent: OpenCode, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"["}, Versions: []string{"1.18.33"}},
 	{Tool: "question", Agent: OpenCode, Shape: Ask, Done: []string{"User has answered your questions:"}, Versions: []string{"1.18.33"}},
 	{Tool: "write", Agent: OpenCode, Shape: PlanFile, Versions: []string{"1.18.33"}},
+	{Tool: "edit", Agent: OpenCode, Shape: PlanEdit, Done: []string{"Edit applied successfully"}, Versions: []string{"1.18.33"}},
 	{Tool: "plan_exit", Agent: OpenCode, Shape: ExitPlan, Done: []string{"User approved"}, Versions: []string{"1.18.33"}},
 	{Tool: "todo_write", Agent: Qwen, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"Todos have been", "Todo list has been cleared."}, Versions: []string{"0.15.10"}},
 	{Tool: "ask_user_question", Agent: Qwen, Shape: Ask, Done: []string{"User has provided the following answers:"}, Versions: []string{"0.15.10"}},
@@ -62,6 +66,7 @@ var carriers = []Carrier{
 	{Tool: "write_todos", Agent: Gemini, Shape: Snapshot, List: "todos", Text: "description", Status: "status", Done: []string{"Successfully"}, Versions: []string{"0.61.0"}},
 	{Tool: "ask_user", Agent: Gemini, Shape: Ask, Versions: []string{"0.61.0"}},
 	{Tool: "write_file", Agent: Gemini, Shape: PlanFile, Versions: []string{"0.61.0"}},
+	{Tool: "replace", Agent: Gemini, Shape: PlanEdit, Versions: []string{"0.61.0"}},
 	{Tool: "team_task", Agent: Cline, Shape: TeamTask, Versions: []string{"3.0.65"}},
 	{Tool: "ask_question", Agent: Cline, Shape: AskOne, Versions: []string{"3.0.65"}},
 	// Read in the source of crush, and of Roo and Kilo; never run.
@@ -112,11 +117,41 @@ func WrittenFile(arguments []byte) (path, content string) {
 	return args.Path + args.FilePath, args.Content
 }
 
+// Edit replaces a passage of a file: the only one that reads so, or all.
+type Edit struct {
+	Path, Old, New string
+	All            bool
+}
+
+// EditedFile reads the arguments of a call that edits a file; the zero Edit when they
+// are damaged.
+func EditedFile(arguments []byte) Edit {
+	var args struct {
+		Path     string `json:"file_path"` // claude-code, gemini-cli
+		Old      string `json:"old_string"`
+		New      string `json:"new_string"`
+		All      bool   `json:"replace_all"`
+		Multiple bool   `json:"allow_multiple"` // gemini-cli
+		FilePath string `json:"filePath"`       // opencode
+		OldText  string `json:"oldString"`
+		NewText  string `json:"newString"`
+		AllTexts bool   `json:"replaceAll"`
+	}
+	if json.Unmarshal(arguments, &args) != nil {
+		return Edit{}
+	}
+	return Edit{Path: args.Path + args.FilePath, Old: args.Old + args.OldText, New: args.New + args.NewText, All: args.All || args.Multiple || args.AllTexts}
+}
+
+// PlanText reports whether a shape's calls write the text of a plan into a file. Its
+// tool writes any other file too.
+func (s Shape) PlanText() bool { return s == PlanFile || s == PlanEdit }
+
 // Carries reports whether a call states the plan, or asks for an answer of the
 // user: what a compaction must not take out.
 func Carries(call holdfast.ToolCall) bool {
 	c, ok := CarrierOf(call.Name)
-	if !ok || c.Shape != PlanFile {
+	if !ok || !c.Shape.PlanText() {
 		return ok
 	}
 	path, _ := WrittenFile(call.Arguments)
@@ -160,7 +195,7 @@ func AcceptedPlan(userText string) (carrier, plan string, ok bool) {
 // written into a file may be long and is seldom a plan: it is read from the
 // history that follows. Opencode's may never follow, since its compactions put the
 // newest round into words too.
-func (c Carrier) Early() bool { return c.Shape != PlanFile || c.Agent == OpenCode }
+func (c Carrier) Early() bool { return !c.Shape.PlanText() || c.Agent == OpenCode }
 
 // Failed reports whether a result says that the call did not take effect.
 func (c Carrier) Failed(isError bool, text string) bool {
@@ -180,4 +215,21 @@ func (c Carrier) Failed(isError bool, text string) bool {
 // as opposed to a user who said no (claude-code writes both as errors).
 func Refused(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), "<tool_use_error>")
+}
+
+// rejections begin the results by which harnesses tell that the user saw a plan and
+// said no (claude-code, gemini-cli, qwen-code, opencode).
+var rejections = []string{
+	"The user doesn't want to proceed",
+	"Plan rejected.",
+	"Plan execution was not approved",
+	"[Operation Cancelled] Reason: User did not allow tool call",
+	"The user dismissed",
+}
+
+// Rejected reports whether the result of a plan that was shown is the user's no.
+// Anything else that went wrong says nothing of the plan.
+func Rejected(text string) bool {
+	t := strings.TrimSpace(text)
+	return slices.ContainsFunc(rejections, func(r string) bool { return strings.HasPrefix(t, r) })
 }

@@ -28,7 +28,7 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 		}
 		if call.Result != nil && carrier.Failed(call.Result.IsError, call.Result.Text) {
 			// A refused plan is an answer; every other failure is no call at all.
-			if carrier.Shape == agents.ExitPlan && !agents.Refused(call.Result.Text) {
+			if carrier.Shape == agents.ExitPlan && agents.Rejected(call.Result.Text) {
 				rejectPlan(&c, call)
 			}
 			continue
@@ -42,6 +42,8 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 			updateTask(&c, call)
 		case agents.PlanFile:
 			proposeFile(&c, call)
+		case agents.PlanEdit:
+			editFile(&c, call)
 		case agents.TeamTask:
 			teamTask(&c, call)
 		case agents.Checklist:
@@ -384,11 +386,52 @@ func proposeFile(c *holdfast.Capsule, call Call) {
 	}
 }
 
-// propose makes a text the newest proposal, unless it is the plan in force, or
-// the newest proposal already: the user's word on that stands.
+// editFile makes the newest proposal, or else the plan in force, with a passage
+// replaced the newest proposal. Where the passage is in neither, nobody knows what the
+// file says now, and what was proposed before is not what an approval will mean.
+func editFile(c *holdfast.Capsule, call Call) {
+	edit := agents.EditedFile(call.Arguments)
+	if !agents.PlanFilePath(edit.Path) {
+		return
+	}
+	if edit.Old == "" {
+		propose(c, edit.New)
+		return
+	}
+	var texts []string
+	proposed := c.Proposal != nil && c.Proposal.Source == holdfast.FromPlanMode
+	if proposed {
+		texts = append(texts, c.Proposal.Text)
+	}
+	if c.Plan != nil {
+		texts = append(texts, c.Plan.Text)
+	}
+	for _, text := range texts {
+		text += "\n" // it was cut off, and a passage may end with it
+		found := strings.Count(text, edit.Old)
+		if edit.New != "" && (found == 0 || strings.Contains(edit.New, edit.Old)) && strings.Contains(text, edit.New) {
+			return // this edit again
+		}
+		if found == 1 || edit.All && found > 0 {
+			propose(c, strings.ReplaceAll(text, edit.Old, edit.New))
+			return
+		}
+	}
+	if proposed {
+		c.Proposal = nil
+	}
+}
+
+// propose makes a text the newest proposal, unless it is the newest already: the
+// user's word on that stands. The plan in force is none, and no older proposal is
+// the newest behind it.
 func propose(c *holdfast.Capsule, text string) {
 	text = bounded(text, maxPlanBytes)
-	if text == "" || c.Plan != nil && c.Plan.Text == text || c.Proposal != nil && c.Proposal.Text == text {
+	if text != "" && c.Plan != nil && c.Plan.Text == text {
+		c.Proposal = nil
+		return
+	}
+	if text == "" || c.Proposal != nil && c.Proposal.Text == text {
 		return
 	}
 	c.Proposal = &holdfast.Proposal{Status: holdfast.PlanProposed, Source: holdfast.FromPlanMode, Text: text}
@@ -420,7 +463,14 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 			text = text[:i]
 		}
 	} else if text == "" && c.Proposal != nil {
-		text = c.Proposal.Text
+		switch {
+		case c.Proposal.Status == holdfast.PlanProposed:
+			text = c.Proposal.Text
+		case !strings.Contains(call.Result.Text, "exiting plan mode"):
+			// The file must say something else by now. Claude-code, which shows every
+			// plan that it asks about, means no plan at all.
+			c.Proposal = nil
+		}
 	}
 	accept(c, text)
 }
@@ -428,8 +478,12 @@ func exitPlan(c *holdfast.Capsule, call Call) {
 // accept puts the plan that the user said yes to in force.
 func accept(c *holdfast.Capsule, text string) {
 	text = bounded(text, maxPlanBytes)
-	if text == "" || (c.Plan != nil && c.Plan.Text == text) {
-		return // nothing was shown, or this approval again
+	if text == "" {
+		return // nothing was shown
+	}
+	if c.Plan != nil && c.Plan.Text == text && c.Plan.Status == holdfast.PlanAccepted {
+		c.Proposal = nil
+		return // this approval again
 	}
 	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromPlanMode, Text: text, Steps: markdownSteps(text)}
 	if old := c.Plan; old != nil {

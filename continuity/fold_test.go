@@ -337,7 +337,7 @@ func randomCalls(t *rapid.T) (calls []continuity.Call) {
 		id := fmt.Sprint("c", i)
 		word := rapid.StringMatching(`[a-e]{1,2}`).Draw(t, "word")
 		status := rapid.SampledFrom([]string{"pending", "in_progress", "completed", "deleted", "odd"}).Draw(t, "status")
-		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		switch rapid.IntRange(0, 7).Draw(t, "kind") {
 		case 0:
 			calls = append(calls, call(id, "update_plan", fmt.Sprintf(`{"plan":[{"step":%q,"status":%q},{"step":"fixed","status":"pending"}]}`, word, status), updated))
 		case 1:
@@ -358,6 +358,8 @@ func randomCalls(t *rapid.T) (calls []continuity.Call) {
 		case 6:
 			result := rapid.SampledFrom([]string{"User has approved your plan.", "[Operation Cancelled] Reason: User did not allow tool call"}).Draw(t, "word on the plan")
 			calls = append(calls, call(id, "exit_plan_mode", fmt.Sprintf(`{"plan":"1. %s"}`, word), result))
+		case 7:
+			calls = append(calls, call(id, "Edit", fmt.Sprintf(`{"file_path":"/home/x/.claude/plans/a.md","old_string":"1. %s\n","new_string":"1. %s\n"}`, word, rapid.StringMatching(`[a-e]{1,2}`).Draw(t, "new word")), "ok"))
 		}
 	}
 	return calls

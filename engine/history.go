@@ -214,7 +214,7 @@ func callMark(ev holdfast.ToolCall) mark {
 
 // carries leaves out calls of general tools that write anything but a plan.
 func carries(c agents.Carrier, args []byte) bool {
-	return c.Shape != agents.PlanFile || bytes.Contains(args, []byte("plans"))
+	return !c.Shape.PlanText() || bytes.Contains(args, []byte("plans"))
 }
 
 func textMark(m holdfast.AssistantMessage) mark {
