@@ -16,6 +16,9 @@ type question struct {
 	ID       string `json:"id"`
 	Header   string `json:"header"`
 	Question string `json:"question"`
+	Options  []struct {
+		Preview string `json:"preview"` // claude-code repeats it behind the answer
+	} `json:"options"`
 }
 
 // answerQuestions makes a decision of each answer. A question that nobody
@@ -94,43 +97,140 @@ func jsonAnswers(text string) map[string]string {
 // headed finds qwen-code's `**HEADER**: ANSWER` lines.
 var headed = regexp.MustCompile(`(?m)^\*\*(.+?)\*\*: (.+)$`)
 
-// textAnswers reads claude-code's `"QUESTION"="ANSWER"` pairs. The questions are
-// known from the call, so an answer that holds quotes of its own is still cut
-// where the next known question begins, or at the sentence that ends the list.
-func textAnswers(text string, questions []question) map[string]string {
-	text, _, _ = strings.Cut(text, "\n\n<system-reminder>")
-	answers := map[string]string{}
+// headedAnswers gives the lines under a header to the questions that have it, in
+// order. With fewer lines than questions nobody knows whose they are.
+func headedAnswers(text string, questions []question) map[string]string {
+	lines := map[string][]string{}
 	for _, m := range headed.FindAllStringSubmatch(text, -1) {
-		for _, q := range questions {
-			if q.Header == m[1] {
-				answers[q.Question] = m[2]
-			}
+		lines[m[1]] = append(lines[m[1]], m[2])
+	}
+	asked := map[string][]string{}
+	for _, q := range questions {
+		asked[q.Header] = append(asked[q.Header], q.Question)
+	}
+	answers := map[string]string{}
+	for header, names := range asked {
+		if len(lines[header]) < len(names) {
+			continue
+		}
+		for i, name := range names {
+			answers[name] = lines[header][i]
 		}
 	}
+	return answers
+}
+
+// What claude-code writes in place of an answer, and behind one.
+const (
+	noOption  = "(no option selected)"
+	preview   = " selected preview:"
+	notes     = " notes: "
+	userNotes = " user notes: "
+)
+
+// lastWords begin the sentence behind the last answer.
+var lastWords = []string{". You can now continue", ". Read the answers"}
+
+// textAnswers reads claude-code's `"QUESTION"="ANSWER"` pairs. The questions are
+// known from the call, so an answer that holds quotes of its own is still cut
+// where the next known question begins, or at the sentence that ends the list. What
+// the user noted beside an answer belongs to it; the preview of the option that was
+// picked is the model's.
+func textAnswers(text string, questions []question) map[string]string {
+	text, _, _ = strings.Cut(text, "\n\n<system-reminder>")
+	answers := headedAnswers(text, questions)
 	type mark struct {
 		at, end int
-		q       string
+		q       question
 	}
 	var marks []mark
 	for _, q := range questions {
-		key := `"` + q.Question + `"="`
-		if i := strings.Index(text, key); i >= 0 && q.Question != "" {
-			marks = append(marks, mark{i, i + len(key), q.Question})
+		for _, begins := range []string{`"`, noOption} {
+			key := `"` + q.Question + `"=`
+			if i := strings.Index(text, key+begins); i >= 0 && q.Question != "" {
+				marks = append(marks, mark{i, i + len(key), q})
+				break
+			}
 		}
 	}
 	slices.SortFunc(marks, func(a, b mark) int { return a.at - b.at })
 	for i, m := range marks {
-		stop := len(text)
+		var piece string
 		if i+1 < len(marks) {
-			stop = marks[i+1].at
-		} else if end := strings.LastIndex(text[m.end:], `". `); end >= 0 {
-			stop = m.end + end + 1
+			piece = strings.TrimRight(text[m.end:marks[i+1].at], ",. \n")
+		} else {
+			piece = text[m.end:]
+			end := -1
+			for _, words := range lastWords {
+				end = max(end, strings.LastIndex(piece, words))
+			}
+			if end < 0 {
+				end = strings.LastIndex(piece, `". `) + 1
+			}
+			if end > 0 {
+				piece = piece[:end]
+			}
 		}
-		if j := strings.LastIndexByte(text[m.end:stop], '"'); j >= 0 {
-			answers[m.q] = text[m.end : m.end+j]
+		if answer := m.q.answer(piece); answer != "" {
+			answers[m.q.Question] = answer
 		}
 	}
 	return answers
+}
+
+// answer reads what stands behind a question: the answer in quotes or none, then
+// perhaps a preview, then perhaps notes.
+func (q question) answer(piece string) string {
+	picked, rest := "", ""
+	if after, none := strings.CutPrefix(piece, noOption); none {
+		rest = after
+	} else {
+		end := -1
+		for _, begins := range []string{preview, notes, userNotes} {
+			if i := strings.Index(piece, `"`+begins); i > 0 && (end < 0 || i < end) {
+				end = i
+			}
+		}
+		if end < 0 {
+			end = strings.LastIndexByte(piece, '"')
+		}
+		if end <= 0 {
+			return ""
+		}
+		picked, rest = piece[1:end], piece[end+1:]
+	}
+	noted := q.notes(rest)
+	switch {
+	case noted == "":
+		return picked
+	case picked == "":
+		return noted
+	}
+	return picked + " (notes: " + noted + ")"
+}
+
+// notes is what the user noted, in what stands behind an answer. A preview that no
+// option has goes to the last place where notes may begin.
+func (q question) notes(rest string) string {
+	if shown, ok := strings.CutPrefix(rest, preview); ok {
+		shown = strings.TrimPrefix(shown, "\n")
+		known := -1
+		for _, o := range q.Options {
+			if o.Preview != "" && strings.HasPrefix(shown, o.Preview) {
+				known = max(known, len(o.Preview))
+			}
+		}
+		if known < 0 {
+			known = max(strings.LastIndex(shown, notes), 0)
+		}
+		rest = shown[known:]
+	}
+	for _, begins := range []string{notes, userNotes} {
+		if words, ok := strings.CutPrefix(rest, begins); ok {
+			return strings.TrimSpace(words)
+		}
+	}
+	return ""
 }
 
 // decide records an answer. The same answer again changes nothing; another one
