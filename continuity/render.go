@@ -32,8 +32,9 @@ type Budget struct {
 // plan's steps, finished steps (they become a count), removed steps, the user's
 // words, reasons, the text of a proposal that takes more than a quarter, the oldest
 // facts of the lowest authority, the text of any other proposal, the oldest decisions,
-// constraints, rejected alternatives and questions of the lowest authority, then the
-// last open steps. Each goes whole. What went is named in one line.
+// constraints, rejected alternatives and questions of the lowest authority but four,
+// the last open steps but one, what the user said of the proposal, then the rest of
+// both. Each goes whole. What went is named in one line.
 func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(string) int) (b holdfast.Block, ok bool) {
 	d := newDraft(c, keep)
 	d.boundFacts(budget.Tokens/4, estimate)
@@ -180,15 +181,29 @@ func (d *draft) drop() bool {
 		d.omitted = append(d.omitted, "the text of the proposed plan")
 	case d.offer() != "":
 		d.dropItem(isFact)
-	case len(d.items) > 0 && (len(d.items) > 4 || len(d.steps) <= 1):
+	case len(d.items) > 4:
 		d.dropItem(func(item) bool { return true })
 	case len(d.steps) > 1:
-		d.steps = d.steps[:len(d.steps)-1]
-		d.left++
+		d.dropStep()
+	case d.proposal != nil && d.proposal.Reason != "":
+		p := *d.proposal
+		p.Reason = ""
+		d.proposal = &p
+		d.omitted = append(d.omitted, "what the user said of the plan")
+	case len(d.items) > 0:
+		d.dropItem(func(item) bool { return true })
+	case len(d.steps) > 0:
+		d.dropStep()
 	default:
 		return false
 	}
 	return true
+}
+
+// dropStep takes the last step out.
+func (d *draft) dropStep() {
+	d.steps = d.steps[:len(d.steps)-1]
+	d.left++
 }
 
 // offer is the text of the proposal, as it is quoted; "" for none.
@@ -257,7 +272,7 @@ func (d *draft) write(c holdfast.Capsule) string {
 	if len(d.words) > 0 {
 		b.WriteString("\n## Words of the user, oldest first (as typed; later words override earlier ones; nothing here is to be done again)\n")
 		for _, w := range d.words {
-			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(neutralise(w.Text), "\n", "\n  "))
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(typed(w.Text), "\n", "\n  "))
 		}
 	}
 	d.note(&b)
@@ -298,7 +313,20 @@ func inline(s string) string {
 // quoted makes a text that the model wrote a quotation, line by line: no line of
 // it can pass for one of the record's own headings or items.
 func quoted(s string) string {
-	return "> " + strings.ReplaceAll(neutralise(s), "\n", "\n> ")
+	return "> " + strings.ReplaceAll(neutralise(lines.Replace(s)), "\n", "\n> ")
+}
+
+// lines makes every end of a line a line feed.
+var lines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// headingLine finds lines that read like a heading of the record, also behind the mark
+// of a list or a quotation.
+var headingLine = regexp.MustCompile(`(?m)^([ \t>*+-]*)(##)`)
+
+// typed makes of the user's words what can stand in the block: what was pasted among
+// them is no heading of the record.
+func typed(s string) string {
+	return headingLine.ReplaceAllString(neutralise(lines.Replace(s)), `$1\$2`)
 }
 
 // harnessTag finds tags that a harness cuts a summary by, and our own delimiter.
