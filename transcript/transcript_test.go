@@ -16,7 +16,14 @@ import (
 // asAgents marks what the tests call synthetic.
 var asAgents = Options{
 	Synthetic: func(text string) bool { return strings.HasPrefix(text, "<system") },
-	Words:     func(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "<say>"), "</say>") },
+	SyntheticParts: func(parts []holdfast.Part) []bool {
+		marks := make([]bool, len(parts))
+		for i := 1; i < len(parts); i++ {
+			marks[i] = marks[i-1] || parts[i-1] == holdfast.Text("[files]")
+		}
+		return marks
+	},
+	Words: func(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "<say>"), "</say>") },
 }
 
 // told prints items, one a line.
@@ -261,6 +268,12 @@ func TestTextsOfHarnessesStandApartFromThoseOfThePerson(t *testing.T) {
 			path: "f.jsonl",
 			in:   piUser(`[{"type":"text","text":"<system>screen"},{"type":"image","mimeType":"image/png","data":"QQ=="}]`),
 			want: []string{"session f", "synthetic <system>screen + [image image/pngQQ==]"},
+		},
+		{
+			name: "what its place tells to be a file is the harness's",
+			path: "f.jsonl",
+			in:   piUser(`[{"type":"text","text":"Read @a."},{"type":"text","text":"[files]"},{"type":"text","text":"Use MySQL."}]`),
+			want: []string{"session f", "turn", "user Read @a. + [files]", "synthetic Use MySQL."},
 		},
 	})
 }
