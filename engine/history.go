@@ -69,9 +69,6 @@ func (e *Engine) words(text string) string {
 }
 
 func (e *Engine) redact(text string) string {
-	if e.cfg.Redact == nil {
-		return text
-	}
 	clean, secrets := e.cfg.Redact(text)
 	e.metrics.redactions.Add(float64(secrets))
 	return clean

@@ -35,12 +35,14 @@ type match struct {
 func (ep *epoch) match(anchors []anchor) match {
 	m := match{tip: -1}
 	for i, a := range anchors {
-		seq, ok := i, true
+		seq := i
 		if i < len(ep.anchors) && ep.anchors[i].digest == a.digest { // as most histories go on
 			if i == m.run {
 				m.run++
 			}
-		} else if seq, ok = ep.pos[a.digest]; !ok {
+		} else if at, known := ep.pos[a.digest]; known {
+			seq = at
+		} else {
 			continue
 		}
 		m.n++
