@@ -43,6 +43,7 @@ package continuity
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -142,16 +143,17 @@ const (
 	maxFactsBytes = 8 * 2500 * 3
 )
 
-// bounded cuts a text at the last white space before max bytes and marks the cut.
+// bounded cuts a text behind the last word before max bytes and marks the cut.
 func bounded(s string, max int) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= max {
 		return s
 	}
-	cut := strings.LastIndexAny(s[:max], " \t\n")
-	if cut <= 0 {
-		for cut = max; cut > 0 && s[cut]&0xC0 == 0x80; cut-- {
-		}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
 	}
-	return strings.TrimSpace(s[:cut]) + " " + cutMark
+	if cut := lastWord(s[:max]); cut > 0 {
+		max = cut
+	}
+	return strings.TrimSpace(s[:max]) + " " + cutMark
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -21,18 +22,15 @@ const (
 func Words(text string) string { return Shorten(text, maxWordBytes) }
 
 // Shorten cuts pasted bulk out of a long text and, when more than max bytes are
-// left, its middle, at white space. The sentences around what was cut stay.
+// left, its middle, between words. The sentences around what was cut stay.
 func Shorten(text string, max int) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(text) > 600 {
 		text = cutBulk(text)
 	}
 	if len(text) > max {
-		head, tail := bounded(text, max*2/3), text[len(text)-max/4:]
-		if i := strings.IndexAny(tail, " \n\t"); i >= 0 {
-			tail = tail[i:]
-		}
-		text = head + " " + strings.TrimSpace(strings.ToValidUTF8(tail, ""))
+		tail := strings.ToValidUTF8(text[len(text)-max/4:], "")
+		text = bounded(text, max*2/3) + " " + strings.TrimSpace(tail[endOfTorn(tail):])
 	}
 	return text
 }
@@ -119,9 +117,15 @@ func shape(line string) string {
 }
 
 // longLine keeps the sentences of a long line when it is prose; a blob becomes
-// a stub.
+// a stub. Where no spaces stand between words each rune counts as one.
 func longLine(line string) string {
-	if words := strings.Fields(line); len(words) > len(line)/14 && prose(line) {
+	words := len(strings.Fields(line))
+	for _, r := range line {
+		if unspaced(r) {
+			words++
+		}
+	}
+	if words > len(line)/14 && prose(line) {
 		return line
 	}
 	return fmt.Sprintf("[a pasted line of %d characters left out]", len(line))
@@ -134,7 +138,7 @@ func prose(line string) bool {
 	for _, r := range line {
 		total++
 		switch {
-		case unicode.IsLetter(r) || unicode.IsSpace(r):
+		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsSpace(r):
 			letters++
 		case strings.ContainsRune(`{}[]()=*+/\<>;_|&%$#@^~`, r):
 			marks++
@@ -143,6 +147,53 @@ func prose(line string) bool {
 	indented := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
 	return total == 0 || !indented && letters*2 >= total && marks*12 <= total
 }
+
+// unspaced reports whether a rune is of a script that sets few spaces or none between
+// words.
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// stops end a clause in those scripts.
+const stops = "。！？，、；："
+
+// lastWord is where the last whole word of a text ends that is cut behind it: at white
+// space or, where the text has none in its second half, behind a mark or any rune of a
+// script without spaces; 0 where nothing tells.
+func lastWord(text string) int {
+	half := len(text) / 2
+	space := strings.LastIndexAny(text, " \t\n")
+	if space >= half {
+		return space
+	}
+	for _, ends := range []func(rune) bool{isStop, unspaced} {
+		if i := strings.LastIndexFunc(text, ends); i >= half {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			return i + size
+		}
+	}
+	return max(space, 0)
+}
+
+// endOfTorn is where the first whole word of a text begins that is cut before it, by
+// the same marks in its first half.
+func endOfTorn(text string) int {
+	half := len(text) / 2
+	space := strings.IndexAny(text, " \t\n")
+	if space >= 0 && space <= half {
+		return space
+	}
+	if i := strings.IndexFunc(text, isStop); i >= 0 && i <= half {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		return i + size
+	}
+	if i := strings.IndexFunc(text, unspaced); i >= 0 && i <= half {
+		return i
+	}
+	return max(space, 0)
+}
+
+func isStop(r rune) bool { return strings.ContainsRune(stops, r) }
 
 // addWords appends a message of the user. The same words again change nothing.
 func addWords(c *holdfast.Capsule, text string) {
