@@ -233,35 +233,49 @@ func mentions(text, phrase string) bool {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// unstated is what is left of the user's words when the sentences that a
-// preserved fact rests on are taken out: the fact stands for them.
+// unstated is what is left of the user's words when the sentences are taken out that
+// preserved facts hold whole: those facts stand for them. The words of facts that are
+// out of force are out of force too.
 func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
-	stated := map[string]bool{}
-	add := func(kept bool, status holdfast.FactStatus, e holdfast.Evidence) {
+	type citing struct {
+		texts string // what the facts that rest on a sentence say of it
+		holds bool   // one of them is in force
+	}
+	cited := map[string]citing{}
+	add := func(kept, holds bool, status holdfast.FactStatus, e holdfast.Evidence, texts ...string) {
 		if !kept || status == holdfast.FactProvisional || weight(e.By) < ownWord {
 			return
 		}
 		for _, s := range sentencesOf(e.Quote) {
-			stated[Normal(s.text)] = true
+			was := cited[Normal(s.text)]
+			cited[Normal(s.text)] = citing{was.texts + " " + strings.Join(texts, " "), was.holds || holds}
 		}
 	}
+	reason := func(text string) string {
+		if !keep.Rationale {
+			return ""
+		}
+		return text
+	}
 	for _, x := range c.Decisions {
-		add(keep.UserDecisions, x.Status, x.Evidence)
+		add(keep.UserDecisions, x.Status == holdfast.FactActive, x.Status, x.Evidence, x.Subject, x.Statement, reason(x.Rationale))
 	}
 	for _, x := range c.Constraints {
-		add(keep.Constraints, x.Status, x.Evidence)
+		add(keep.Constraints, x.Status == holdfast.FactActive, x.Status, x.Evidence, x.Statement)
 	}
 	for _, x := range c.RejectedAlternatives {
-		add(keep.RejectedAlternatives, x.Status, x.Evidence)
+		// Its heading says no.
+		add(keep.RejectedAlternatives, x.Status == holdfast.FactRejected, x.Status, x.Evidence, "not", x.Statement, reason(x.Reason))
 	}
 	for _, x := range c.OpenQuestions {
-		add(keep.OpenQuestions, x.Status, x.Evidence)
+		add(keep.OpenQuestions, x.Status == holdfast.FactOpen, x.Status, x.Evidence, x.Statement)
 	}
 	for _, x := range c.Facts {
-		add(keep.Facts, x.Status, x.Evidence)
+		add(keep.Facts, x.Status == holdfast.FactActive, x.Status, x.Evidence, x.Statement)
 	}
-	if c.Plan != nil {
-		add(keep.Plan, holdfast.FactActive, c.Plan.Evidence)
+	stated := map[string]bool{}
+	for sentence, by := range cited {
+		stated[sentence] = !by.holds || covers(by.texts, sentence)
 	}
 	return withoutSentences(c.UserWords, stated)
 }

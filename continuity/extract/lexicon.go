@@ -46,7 +46,7 @@ var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無",
 // limits are words of doubt, condition and time, which narrow what a sentence says. A
 // statement must have all that its words have.
 var limits = set(
-	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess",
+	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess doubt most least less more nearly",
 	"vielleicht könnte könnten eventuell möglicherweise vermutlich später wenn falls sofern bis außer nur solange sobald bevor nachdem erst",
 	"peut-être pourrait éventuellement si sauf jusqu'à jusqu'au lorsque quand seulement avant après",
 	"quizás quizá podría salvo hasta cuando solo sólo antes después excepto",
@@ -56,6 +56,9 @@ var limits = set(
 	"może jeśli dopóki tylko przed po chyba",
 	"может если пока когда только до после кроме возможно",
 )
+
+// excepting are pairs of words that begin an exception.
+var excepting = map[string]bool{"other than": true, "apart from": true, "aside from": true, "abgesehen von": true}
 
 // glue are words that a statement may have or leave out: articles, forms of to be,
 // pronouns, politeness. Nothing with a meaning of its own is here.

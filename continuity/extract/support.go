@@ -231,8 +231,8 @@ var inflections = set("s es ed d ing n en e er t te")
 
 // supported reports whether a statement says nothing that the quote does not: its
 // words stand there in the same order, each in a clause of the same negation, those
-// of a choice not in a clause that says why; and no condition of the quote is left
-// out. A quote in a language that is not known supports only itself.
+// of a choice not in a clause that says why; and no condition or exception of the quote
+// is left out. A quote in a language that is not known supports only itself.
 func supported(statement, quote string, rationale bool) bool {
 	said, stated := wordsOf(quote), wordsOf(statement)
 	if len(stated) == 0 {
@@ -261,7 +261,22 @@ func supported(statement, quote string, rationale bool) bool {
 			return false
 		}
 	}
-	return true
+	return !excepts(said[at:]) && (!hasPair(said, excepting) || hasPair(stated, excepting))
+}
+
+// excepts reports whether words behind a statement take something out of it: but not.
+func excepts(rest []word) bool {
+	return slices.ContainsFunc(rest, func(w word) bool { return contrasts[w.text] && w.not > 0 })
+}
+
+// hasPair reports whether two words in a row are one of some pairs.
+func hasPair(words []word, pairs map[string]bool) bool {
+	for i := 1; i < len(words); i++ {
+		if pairs[words[i-1].text+" "+words[i].text] {
+			return true
+		}
+	}
+	return false
 }
 
 // rejects reports whether the quote says no to what a statement names: its words
