@@ -23,7 +23,7 @@ func mergePlan(c *holdfast.Capsule, w PlanWord) {
 func proposeSteps(c *holdfast.Capsule, w PlanWord) {
 	switch {
 	case len(w.Steps) == 0,
-		c.Plan != nil && (knows(c.Plan.Steps, c.Plan.Removed, w.Steps) || earlier(w.Evidence, c.Plan.Evidence)),
+		c.Plan != nil && (known(c.Plan, w.Steps) || earlier(w.Evidence, c.Plan.Evidence)),
 		c.Proposal != nil && (proposes(c.Proposal, w.Steps) || earlier(w.Evidence, c.Proposal.Evidence)):
 		return
 	}
@@ -34,7 +34,7 @@ func proposeSteps(c *holdfast.Capsule, w PlanWord) {
 // stay as they are: there the accepted ones become the text of what was approved.
 func acceptSteps(c *holdfast.Capsule, w PlanWord) {
 	old := c.Plan
-	if old != nil && (old.Evidence.By != "" && told(old.Evidence, w.Evidence) || knows(old.Steps, old.Removed, w.Steps)) || len(w.Steps) == 0 {
+	if old != nil && (old.Evidence.By != "" && told(old.Evidence, w.Evidence) || restates(old, w)) || len(w.Steps) == 0 {
 		return
 	}
 	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromConversation, Steps: pending(w.Steps)}
@@ -69,6 +69,33 @@ func rejectSteps(c *holdfast.Capsule, w PlanWord) {
 	}
 }
 
+// restates reports whether an acceptance names what is in force already: of a list that
+// the agent keeps some of its steps, of any other plan the same steps in their order.
+func restates(p *holdfast.Plan, w PlanWord) bool {
+	switch {
+	case p.Status != holdfast.PlanAccepted:
+		return false
+	case p.Source == holdfast.FromStructuredTool:
+		return knows(p.Steps, w.Steps) && len(w.Removed) == 0
+	}
+	return slices.EqualFunc(p.Steps, w.Steps, func(s holdfast.Step, text string) bool { return same(s.Text, text) })
+}
+
+// known reports whether a plan has had all of these steps, in this order.
+func known(p *holdfast.Plan, texts []string) bool {
+	at := 0
+	for _, text := range texts {
+		i := slices.IndexFunc(p.Steps[at:], func(s holdfast.Step) bool { return same(s.Text, text) })
+		switch {
+		case i >= 0:
+			at += i + 1
+		case !slices.ContainsFunc(p.Removed, func(r string) bool { return same(r, text) }):
+			return false
+		}
+	}
+	return true
+}
+
 func pending(texts []string) []holdfast.Step {
 	steps := make([]holdfast.Step, 0, len(texts))
 	for _, text := range texts {
@@ -77,12 +104,10 @@ func pending(texts []string) []holdfast.Step {
 	return steps
 }
 
-// knows reports whether all of these texts are steps of a plan, or were taken out
-// of it.
-func knows(steps []holdfast.Step, removed, texts []string) bool {
+// knows reports whether all of these texts are steps.
+func knows(steps []holdfast.Step, texts []string) bool {
 	return !slices.ContainsFunc(texts, func(text string) bool {
-		return !slices.ContainsFunc(steps, func(s holdfast.Step) bool { return same(s.Text, text) }) &&
-			!slices.ContainsFunc(removed, func(r string) bool { return same(r, text) })
+		return !slices.ContainsFunc(steps, func(s holdfast.Step) bool { return same(s.Text, text) })
 	})
 }
 
@@ -92,5 +117,5 @@ func proposes(p *holdfast.Proposal, texts []string) bool {
 	if len(steps) == 0 {
 		steps = markdownSteps(p.Text)
 	}
-	return len(texts) > 0 && knows(steps, nil, texts)
+	return len(texts) > 0 && knows(steps, texts)
 }
