@@ -234,19 +234,32 @@ func (q question) notes(rest string) string {
 }
 
 // decide records an answer. The same answer again changes nothing; another one
-// to the same question supersedes it.
+// to the same question supersedes it, and what has superseded that since. An
+// alternative that the answer chooses is no longer rejected.
 func decide(c *holdfast.Capsule, call, subject, answer string) {
-	var supersedes []string
-	for i, d := range c.Decisions {
+	about := map[string]bool{} // the decisions of this question, and what replaced them
+	for _, d := range c.Decisions {
 		if d.Subject != subject {
 			continue
 		}
 		if d.Evidence.Call == call || (d.Status == holdfast.FactActive && d.Statement == answer) {
 			return
 		}
-		if d.Status == holdfast.FactActive {
-			c.Decisions[i].Status = holdfast.FactSuperseded
-			supersedes = append(supersedes, d.ID)
+		about[d.ID] = true
+	}
+	var supersedes []string
+	for i, d := range c.Decisions {
+		if about[d.ID] || d.Status != holdfast.FactProvisional && slices.ContainsFunc(d.Supersedes, func(id string) bool { return about[id] }) {
+			about[d.ID] = true
+			if d.Status == holdfast.FactActive {
+				c.Decisions[i].Status = holdfast.FactSuperseded
+				supersedes = append(supersedes, d.ID)
+			}
+		}
+	}
+	for i, r := range c.RejectedAlternatives {
+		if r.Status == holdfast.FactRejected && same(r.Statement, answer) {
+			c.RejectedAlternatives[i].Status = holdfast.FactReversed
 		}
 	}
 	c.Decisions = append(c.Decisions, holdfast.Decision{

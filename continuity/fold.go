@@ -233,8 +233,10 @@ func createTask(c *holdfast.Capsule, call Call) {
 			p.Steps = slices.Delete(p.Steps, i, i+1)
 			break
 		}
-		p.Steps[i].Text = text
-		return
+		// An open step whose id means another one now is kept by name.
+		p.Steps = slices.Delete(p.Steps, i, i+1)
+		remove(p, s.Text)
+		break
 	}
 	if len(p.Steps) == maxSteps {
 		return
@@ -364,6 +366,7 @@ func listTasks(c *holdfast.Capsule, call Call) {
 	for _, s := range p.Steps {
 		known[s.Ref] = s.Text
 	}
+	old := p.Steps
 	p.Steps = nil
 	for _, row := range rows {
 		subject := bounded(row[3], maxStepBytes)
@@ -375,8 +378,18 @@ func listTasks(c *holdfast.Capsule, call Call) {
 			p.Steps = append(p.Steps, holdfast.Step{Ref: row[1], Text: subject, Status: st})
 		}
 	}
-	remove(p)
+	remove(p, lost(old, p.Steps)...)
 	settle(p)
+}
+
+// lost are the names of open steps whose ids are not in a newer list.
+func lost(old, steps []holdfast.Step) (names []string) {
+	for _, s := range old {
+		if s.Status != holdfast.StepCompleted && !slices.ContainsFunc(steps, func(n holdfast.Step) bool { return n.Ref == s.Ref }) {
+			names = append(names, s.Text)
+		}
+	}
+	return names
 }
 
 func proposeFile(c *holdfast.Capsule, call Call) {
