@@ -22,7 +22,7 @@ func transparent(_ context.Context, upstreams map[holdfast.Protocol]string) (str
 	if err != nil {
 		return "", nil, err
 	}
-	return listen(httputil.NewSingleHostReverseProxy(target))
+	return listen(readFirst(httputil.NewSingleHostReverseProxy(target)))
 }
 
 func TestTheDemonstrationFailsWhenTheProxyCarriesNothing(t *testing.T) {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"slices"
@@ -43,6 +46,19 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
+// readFirst reads a request whole before it is passed on: net/http's proxy may cut an
+// answer that begins before that.
+func readFirst(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
 // passing is a product that carries nothing over.
 type passing struct{}
 
@@ -56,7 +72,7 @@ func (passing) Start(_ context.Context, upstreams map[holdfast.Protocol]string, 
 	if err != nil {
 		return nil, err
 	}
-	base, stop, err := listen(httputil.NewSingleHostReverseProxy(target))
+	base, stop, err := listen(readFirst(httputil.NewSingleHostReverseProxy(target)))
 	return passingProxy{base, stop}, err
 }
 
