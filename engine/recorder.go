@@ -19,7 +19,7 @@ import (
 const (
 	queueLength = 4096
 	groupSize   = 256
-	linger      = 200 * time.Millisecond
+	linger      = 20 * time.Millisecond
 )
 
 // recorder writes batches off the request path, many in one commit. One
