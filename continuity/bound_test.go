@@ -31,20 +31,7 @@ func TestTheBlockKeepsItsBound(t *testing.T) {
 		{"then the last step goes", 500, []string{"1 later steps are not listed.", gone, "## Plan that the user rejected"}, []string{step, said}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := render(t, c, tt.max)
-			if n := continuity.EstimateTokens(text); n > tt.max {
-				t.Errorf("%d tokens, at most %d", n, tt.max)
-			}
-			for _, s := range tt.with {
-				if !strings.Contains(text, s) {
-					t.Errorf("%q is missing in\n%s", s, text)
-				}
-			}
-			for _, s := range tt.without {
-				if strings.Contains(text, s) {
-					t.Errorf("%q stands in\n%s", s, text)
-				}
-			}
+			holds(t, c, tt.max, tt.with, tt.without)
 		})
 	}
 }

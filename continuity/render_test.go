@@ -140,20 +140,7 @@ func TestRenderDropsInOrder(t *testing.T) {
 		{"then the last open steps, never a part of one", 350, []string{"11. [pending] step number 11 of the migration\n", "later steps are not listed.", "q? -> yes"}, []string{"30. [pending]", "- gone"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := render(t, c, tt.max)
-			if n := continuity.EstimateTokens(text); n > tt.max {
-				t.Errorf("%d tokens, at most %d", n, tt.max)
-			}
-			for _, s := range tt.with {
-				if !strings.Contains(text, s) {
-					t.Errorf("%q is missing in\n%s", s, text)
-				}
-			}
-			for _, s := range tt.without {
-				if strings.Contains(text, s) {
-					t.Errorf("%q stands in\n%s", s, text)
-				}
-			}
+			holds(t, c, tt.max, tt.with, tt.without)
 		})
 	}
 }
@@ -286,5 +273,24 @@ func TestLaterWordsStandBesideTheDecisionThatTheyMayEnd(t *testing.T) {
 	b, _ := continuity.Render(c, continuity.Preserve{UserDecisions: true, UserWords: false}, continuity.Budget{Tokens: 2500, Words: 1000}, continuity.EstimateTokens)
 	if strings.Contains(b.Text, "No more Kafka") {
 		t.Errorf("words that are not to be kept:\n%s", b.Text)
+	}
+}
+
+// holds renders at most max tokens, and looks for what is to stand there and what is not.
+func holds(t *testing.T, c holdfast.Capsule, max int, with, without []string) {
+	t.Helper()
+	text := render(t, c, max)
+	if n := continuity.EstimateTokens(text); n > max {
+		t.Errorf("%d tokens, at most %d", n, max)
+	}
+	for _, s := range with {
+		if !strings.Contains(text, s) {
+			t.Errorf("%q is missing in\n%s", s, text)
+		}
+	}
+	for _, s := range without {
+		if strings.Contains(text, s) {
+			t.Errorf("%q stands in\n%s", s, text)
+		}
 	}
 }
