@@ -141,14 +141,15 @@ func (g *maker) finish(t *Turn) {
 func (g *maker) turn(epoch, i int) Turn {
 	var t Turn
 	var say []string
-	if g.offer != "" {
+	answers := g.offer != ""
+	if answers {
 		// The plan waits for the next words of the user, which codex sends alone.
 		say = append(say, g.word(g.offer))
 	} else {
 		say = g.sentences(epoch, i)
 	}
 	t.Prompt = strings.Join(say, " ")
-	if g.s.Shape != Bare && epoch == 0 && i == 1 && g.rng.IntN(3) == 0 {
+	if g.s.Shape != Bare && epoch == 0 && i == 1 && g.rng.IntN(3) == 0 && !answers {
 		t.Prompt = g.paste(t.Prompt)
 	}
 	if g.rng.IntN(6) == 0 {

@@ -92,6 +92,19 @@ func TestEveryPlantIsSaid(t *testing.T) {
 	}
 }
 
+// The agent itself sends the answer to a shown plan: nothing can be pasted beside it.
+func TestAnAnswerToAShownPlanIsAMessageOfItsOwn(t *testing.T) {
+	for seed := range uint64(400) {
+		for _, m := range eval.Manners() {
+			for i, turn := range survival.Generate(seed, m, 1).Turns {
+				if strings.Contains(turn.Prompt, "Implement the plan.") && turn.Prompt != "Implement the plan." {
+					t.Errorf("%s, seed %d, turn %d: the answer to a shown plan stands among %d bytes", m.Name, seed, i, len(turn.Prompt))
+				}
+			}
+		}
+	}
+}
+
 func TestOnlyTrueThingsThatTheUserTypedAreGold(t *testing.T) {
 	each(t, func(t *testing.T, s *survival.Session) {
 		kinds := map[string]survival.Plant{}
