@@ -228,6 +228,10 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	}
 	switch {
 	case v.Kind == holdfast.Compaction:
+		if l.how == "epoch" {
+			e.beginEpoch(ctx, a, h, p)
+			l.b.leave()
+		}
 		if heard := l.b.hear(l.ep, h); len(heard) > len(l.b.heard) {
 			l.b.heard = heard
 		}

@@ -89,16 +89,18 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 	if !sure {
 		return linked{how: unsure}, nil
 	}
-	if i := slices.IndexFunc(of, func(b *branch) bool { return b.awaits(h) }); v.Kind == holdfast.Compaction && i >= 0 {
-		return linked{b: of[i], next: len(h.anchors), how: "compaction"}.start(), nil
-	}
-	if v.Kind == holdfast.Compaction && len(of) > 0 {
+	waits := slices.IndexFunc(of, func(b *branch) bool { return b.awaits(h) })
+	if v.Kind == holdfast.Compaction && len(of) > 0 && waits < 0 {
 		// A history in words may hold nothing that is known again: it is that of the
 		// branch which the agent used last.
 		return linked{b: lastUsed(of), next: len(h.anchors), how: "compaction"}.start(), nil
 	}
 	if !h.summary.IsZero() && len(of) > 0 {
-		if b := openedBy(of, h); b != nil {
+		b := openedBy(of, h)
+		if v.Kind == holdfast.Compaction {
+			b = of[waits] // the epoch is seen first when it is compacted
+		}
+		if b != nil {
 			if err := e.complete(ctx, s.key.principal, b, b.current()); err != nil {
 				return linked{}, err
 			}
