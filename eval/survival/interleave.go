@@ -212,8 +212,10 @@ func crashes(ctx context.Context, p Product, without Ablation, s *Session, t tal
 				point = afterAnswer
 			}
 			after = compaction
+			if point == beforeRequest || point == inAnswer && compaction {
+				time.Sleep(settled) // a compaction may leave out what the answer before it brought
+			}
 			if point == beforeRequest {
-				time.Sleep(settled)
 				if err := again(); err != nil {
 					return nil, err
 				}
