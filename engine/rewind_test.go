@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,16 +39,21 @@ func TestACompactionOfARewoundHistoryCarriesNothingOfWhatWasTakenBack(t *testing
 		{"with a new prompt in the place of the newest one", claude, user(claudeMarker), []entry{user("another way")}, 1, planned},
 		{"an agent that keeps its newest rounds verbatim goes on", bare, user(qwenPrompt), nil, 3, "completed:a completed:b in_progress:z"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			early := w.planned(tt.r)
-			names := []string{"x", "y", "z"}
-			w.rounds(tt.r, early, names[3-tt.last:]...)
-			block := w.boundary(tt.r, join(join(early, tt.more...), tt.asks)...)
-			if got := planIn(block); got != tt.want || strings.Contains(block, "do z") != (tt.want != planned) {
-				t.Errorf("it carries %q\n%s\n%s", got, block, w.log)
-			}
-		})
+		for _, restarted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by another process %v", tt.name, restarted), func(t *testing.T) {
+				w := newWorld(t)
+				early := w.planned(tt.r)
+				names := []string{"x", "y", "z"}
+				w.rounds(tt.r, early, names[3-tt.last:]...)
+				if restarted {
+					w.restart()
+				}
+				block := w.boundary(tt.r, join(join(early, tt.more...), tt.asks)...)
+				if got := planIn(block); got != tt.want || strings.Contains(block, "do z") != (tt.want != planned) {
+					t.Errorf("it carries %q\n%s\n%s", got, block, w.log)
+				}
+			})
+		}
 	}
 }
 
@@ -55,6 +61,8 @@ func TestARoundThatWasBrokenOffIsNoWayBack(t *testing.T) {
 	w := newWorld(t)
 	h := w.rounds(claude, w.planned(claude), "x")
 	w.begin(claude, join(h, user("broken off"))...).Done(holdfast.Answer{})
+	w.boundary(claude, join(h, user(claudeMarker))...)
+	w.restart()
 	w.boundary(claude, join(h, user(claudeMarker))...)
 	w.expect(claude, "completed:a completed:b in_progress:x")
 }

@@ -403,6 +403,7 @@ func restore(st store.BranchState) *branch {
 		b.effective = b.revs[n-1].capsule
 	}
 	cur := b.current()
+	cur.newest = st.Round
 	b.confirmed, b.foldedThrough = b.at(cur.row.N, len(cur.anchors)), len(cur.anchors)
 	for _, bd := range st.Boundaries {
 		switch {
@@ -541,6 +542,7 @@ func (b *branch) collect(batch *store.Batch) {
 	if b.current().opening != nil {
 		return
 	}
+	b.row.Round = b.current().newest
 	batch.Branches = append(batch.Branches, b.row)
 	first := max(b.stored.epochs-1, 0)
 	for i := first; i < len(b.epochs); i++ {

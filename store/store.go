@@ -73,6 +73,9 @@ type Branch struct {
 	// Watermark names the newest message that extraction has read, or found to hold
 	// nothing; "" for none.
 	Watermark string
+	// Round is how many anchors of the newest epoch stood before those of the newest
+	// round.
+	Round     int
 	CreatedAt time.Time
 	UsedAt    time.Time
 }

@@ -33,7 +33,7 @@ func TestADatabaseOfANewerSchemaIsRefusedAndLeftAsItIs(t *testing.T) {
 		database := strings.TrimSuffix(file, "-wal")
 		_, err = Open(database)
 		expectError(t, err, holdfast.ErrNewer, database+" was written by a newer version of Holdfast "+
-			"(its schema has version 9, this program knows 7) and was left as it is: "+
+			"(its schema has version 9, this program knows 8) and was left as it is: "+
 			"upgrade Holdfast, or choose another directory with --data DIR")
 		after, err := os.ReadFile(file)
 		if err != nil {

@@ -158,7 +158,7 @@ func TestACheckFindsNothingInAHealthyDatabaseAndChangesNothing(t *testing.T) {
 	}
 	for _, full := range []bool{false, true} {
 		expect(t, checked(t, path, full), store.Report{
-			Path: path, Bytes: info.Size(), Schema: 7, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
+			Path: path, Bytes: info.Size(), Schema: 8, Mode: 0o600, DirectoryMode: 0o700, Tables: rows,
 		})
 	}
 	expect(t, state(), before)
@@ -510,7 +510,7 @@ func TestAReaderRefusesWhatAStoreRefuses(t *testing.T) {
 		code    holdfast.Code
 		message string
 	}{
-		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 7) and was left as it is: " +
+		{newer, holdfast.ErrNewer, newer + " was written by a newer version of Holdfast (its schema has version 9, this program knows 8) and was left as it is: " +
 			"upgrade Holdfast, or choose another directory with --data DIR"},
 		{text, holdfast.ErrUnavailable, text + " is not a database of Holdfast and was left as it is; move it away, or choose another directory with --data DIR"},
 		{missing, holdfast.ErrNotFound, "there is no database " + missing + ": the first session or conversation begins it; name another directory with --data DIR"},

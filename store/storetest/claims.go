@@ -54,14 +54,15 @@ var claiming = map[string]func(*testing.T, Store){
 			expect(t, string(got), step.want)
 		}
 	},
-	"a branch keeps its watermark": func(t *testing.T, s Store) {
+	"a branch keeps its watermark, and where its newest round begins": func(t *testing.T, s Store) {
 		b := branch(session("s1"), "b1", 1)
-		b.Watermark = "m1"
+		b.Watermark, b.Round = "m1", 3
 		apply(t, s, store.Batch{Session: session("s1"), Branches: []store.Branch{b}})
-		b.Watermark = "m2"
+		b.Watermark, b.Round = "m2", 7
 		apply(t, s, store.Batch{Session: session("s1"), Branches: []store.Branch{b}})
 		state, err := s.Load(t.Context(), holdfast.Local, "s1")
 		expectCode(t, err, "")
 		expect(t, state.Branches[0].Branch.Watermark, "m2")
+		expect(t, state.Branches[0].Branch.Round, 7)
 	},
 }

@@ -23,11 +23,11 @@ const (
 	touchSession = `UPDATE sessions SET used_at = CASE WHEN used_at < ? THEN ? ELSE used_at END WHERE id = ? AND principal = ?`
 
 	getBranch = `SELECT 1 FROM branches WHERE id = ? AND session_id = ?`
-	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, watermark, created_at, used_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putBranch = `INSERT INTO branches (id, session_id, thread, parent, parent_revision, epoch, watermark, round, created_at, used_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET thread = excluded.thread, parent = excluded.parent,
 			parent_revision = excluded.parent_revision, epoch = excluded.epoch,
-			watermark = excluded.watermark, created_at = excluded.created_at, used_at = excluded.used_at
+			watermark = excluded.watermark, round = excluded.round, created_at = excluded.created_at, used_at = excluded.used_at
 		WHERE branches.session_id = excluded.session_id AND branches.epoch <= excluded.epoch`
 	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, opened_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -180,7 +180,7 @@ func (o ownership) put(r store.Branch) error {
 	if r.Session != o.session {
 		return refuse.Foreign(r.ID, o.session)
 	}
-	n, err := o.exec(putBranch, r.ID, r.Session, r.Thread, r.Parent, r.ParentRevision, r.Epoch, r.Watermark,
+	n, err := o.exec(putBranch, r.ID, r.Session, r.Thread, r.Parent, r.ParentRevision, r.Epoch, r.Watermark, r.Round,
 		r.CreatedAt.UnixMicro(), r.UsedAt.UnixMicro())
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 	sessionByID = `SELECT id, principal, agent, agent_key, created_at, used_at
 		FROM sessions WHERE principal = ? AND id = ?`
 
-	listBranches = `SELECT id, session_id, thread, parent, parent_revision, epoch, watermark, created_at, used_at
+	listBranches = `SELECT id, session_id, thread, parent, parent_revision, epoch, watermark, round, created_at, used_at
 		FROM branches WHERE session_id = ? ORDER BY created_at, id`
 	listEpochs = `SELECT branch_id, n, evidence, revision, block, opened_at
 		FROM epochs WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
@@ -114,7 +114,7 @@ func (t tx) loadBranches(id holdfast.SessionID, whole bool) ([]store.BranchState
 	args := []any{id}
 	if err := t.each(listBranches, args, func(rows *sql.Rows) error {
 		var b store.BranchState
-		err := rows.Scan(&b.ID, &b.Session, &b.Thread, &b.Parent, &b.ParentRevision, &b.Branch.Epoch, &b.Watermark,
+		err := rows.Scan(&b.ID, &b.Session, &b.Thread, &b.Parent, &b.ParentRevision, &b.Branch.Epoch, &b.Watermark, &b.Round,
 			instant{&b.CreatedAt}, instant{&b.UsedAt})
 		at[b.ID] = len(list)
 		list = append(list, b)

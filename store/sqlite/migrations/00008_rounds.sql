@@ -1,0 +1,3 @@
+-- +goose Up
+-- How many anchors of the newest epoch stood before those of the newest round.
+ALTER TABLE branches ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
