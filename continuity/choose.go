@@ -40,9 +40,15 @@ var choiceIn = regexp.MustCompile(`(?i)\b(use|not|no|don't|doesn't|never|always|
 var opposing = regexp.MustCompile(`(?i)\b(not|no|don't|doesn't|never|instead|rather|without|forget|changed|anymore|longer|drop|scrap|revert|back|` +
 	`nicht|kein|keine|keinen|statt|stattdessen|nie|lieber|vergiss|anders|doch|zurück|mehr)\b`)
 
+// pastedBytes is the length from which a line is pasted where it does not read like a
+// sentence, whatever values it holds: a record of a log, a row of a table.
+const pastedBytes = 200
+
 // rankOf ranks one sentence.
 func rankOf(sentence string, quoted bool) rank {
 	switch {
+	case len(sentence) > pastedBytes && !spoken(strings.TrimSpace(sentence)):
+		return loose
 	case quoted || strings.HasSuffix(strings.TrimSpace(sentence), "?"):
 		return asked
 	case valueIn.MatchString(pathIn.ReplaceAllString(sentence, " ")) || choiceIn.MatchString(sentence):

@@ -116,19 +116,24 @@ func shape(line string) string {
 	return b.String()
 }
 
-// longLine keeps the sentences of a long line when it is prose; a blob becomes
-// a stub. Where no spaces stand between words each rune counts as one.
+// longLine keeps a long line when it reads like prose; a blob becomes a stub.
 func longLine(line string) string {
+	if spoken(line) {
+		return line
+	}
+	return fmt.Sprintf("[a pasted line of %d characters left out]", len(line))
+}
+
+// spoken reports whether a long line is prose and has as many words as that has. Where
+// no spaces stand between words each rune counts as one.
+func spoken(line string) bool {
 	words := len(strings.Fields(line))
 	for _, r := range line {
 		if unspaced(r) {
 			words++
 		}
 	}
-	if words > len(line)/14 && prose(line) {
-		return line
-	}
-	return fmt.Sprintf("[a pasted line of %d characters left out]", len(line))
+	return words > len(line)/14 && prose(line)
 }
 
 // prose reports whether a line reads like a sentence of a person: at least half

@@ -82,6 +82,34 @@ func TestWordsInTheBlock(t *testing.T) {
 			}
 		}
 	})
+	t.Run("what was pasted in long lines goes before what was said with a value", func(t *testing.T) {
+		record := `{"type":"message","id":%d,"usage":{"input":12,"output":7},"content":[{"type":"text","text":"ok"}],"stop":"end_turn","cost":{"input":0.1,"output":0.2},"model":"m-%d","time":"2026-03-01T00:00:00Z","path":"/srv/x"}`
+		texts := []string{"Build the importer for the nightly run."}
+		for i := range 12 {
+			texts = append(texts, fmt.Sprintf("The worker %d gets port %d.", i, 4000+i))
+		}
+		for i := range 12 {
+			texts = append(texts, "look at this\n"+fmt.Sprintf(record, i, i))
+		}
+		texts = append(texts, "the newest words")
+		b, _ := continuity.Render(said(texts...), continuity.All, continuity.Budget{Tokens: 2500, Words: 300}, continuity.EstimateTokens)
+		for i := range 12 {
+			if want := fmt.Sprintf("- The worker %d gets port %d.\n", i, 4000+i); !strings.Contains(b.Text, want) {
+				t.Errorf("%q is missing in\n%s", want, b.Text)
+			}
+		}
+	})
+	t.Run("a long line with a value that a person typed stays", func(t *testing.T) {
+		typed := "For the importer we take the batch size of 48213 rows, because the database of the customer locks the whole table for longer than their nightly window when more of them come in at once, and they do not want to change that."
+		texts := []string{"Build it.", typed}
+		for range 30 {
+			texts = append(texts, "go on as before "+strings.Repeat("x", len(texts)))
+		}
+		b, _ := continuity.Render(said(append(texts, "the newest words")...), continuity.All, continuity.Budget{Tokens: 2500, Words: 300}, continuity.EstimateTokens)
+		if !strings.Contains(b.Text, typed) {
+			t.Errorf("got\n%s", b.Text)
+		}
+	})
 	t.Run("an agent that keeps the user's messages gets none, and no block for words alone", func(t *testing.T) {
 		if b, ok := continuity.Render(said("Use sqlite."), continuity.All, continuity.Budget{Tokens: 2500}, continuity.EstimateTokens); ok {
 			t.Errorf("rendered %q", b.Text)
