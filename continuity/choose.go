@@ -66,10 +66,22 @@ type sentence struct {
 	quoted bool // in a fence, or behind a quotation mark of mails
 }
 
-// sentencesOf cuts a message behind each end of a sentence and of a line. What
-// stands in a fence or behind a quotation mark of mails is quoted.
+// sentencesOf cuts a message behind each end of a sentence and of a line, unless the line
+// goes on in the next one. What stands in a fence or behind a quotation mark of mails is
+// quoted.
 func sentencesOf(message string) (all []sentence) {
 	fence := false
+	width := wrapOf(message)
+	open := "" // lines that go on
+	flush := func() {
+		for line := open; line != ""; {
+			n := endOfSentence(line)
+			all = append(all, sentence{line[:n], rankOf(line[:n], false), false})
+			line = line[n:]
+		}
+		open = ""
+	}
+	last := ""
 	for line := range strings.Lines(message) {
 		trimmed := strings.TrimSpace(line)
 		mark := strings.HasPrefix(trimmed, "```")
@@ -77,17 +89,52 @@ func sentencesOf(message string) (all []sentence) {
 		if mark {
 			fence = !fence
 		}
-		if quoted {
+		if quoted || open != "" && !goesOn(last, line, width) {
+			flush()
+		}
+		if last = line; quoted {
 			all = append(all, sentence{line, rankOf(line, true), true})
 			continue
 		}
-		for line != "" {
-			n := endOfSentence(line)
-			all = append(all, sentence{line[:n], rankOf(line[:n], false), false})
-			line = line[n:]
+		open += line
+	}
+	flush()
+	return all
+}
+
+// The columns between which editors wrap lines.
+const (
+	minWrap = 60
+	maxWrap = 120
+)
+
+// wrapOf is the column at which the lines of a message are wrapped by hand or by an
+// editor, in characters; 0 where none is that long, or all that are stand alone.
+func wrapOf(message string) (width int) {
+	for line := range strings.Lines(message) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, " \t\r\n")); n >= minWrap && n <= maxWrap {
+			width = max(width, n)
 		}
 	}
-	return all
+	return width
+}
+
+// goesOn reports whether a sentence of a wrapped line goes on in the next one: it has no
+// end, the next word had no room in it, and nothing shows that this one begins anew.
+func goesOn(line, next string, width int) bool {
+	line, rest := strings.TrimRight(line, " \t\r\n"), strings.TrimLeft(next, " \t")
+	if width == 0 || line == "" || len(next)-len(rest) >= 4 || strings.HasPrefix(next, "\t") {
+		return false
+	}
+	if end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(line, `)"'”’*_`)); strings.ContainsRune(".!?:;。！？：；…|", end) {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(rest)
+	if !unicode.IsLower(first) && !unicode.IsDigit(first) && first != '`' || listItem.MatchString(strings.TrimSpace(rest)) {
+		return false
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	return utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width
 }
 
 // Sentence is a piece of a message. The pieces of a message in a row are the

@@ -1,0 +1,82 @@
+package continuity_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/continuity"
+)
+
+func TestSentencesOfWrappedLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{
+			"a sentence goes on over wrapped lines",
+			"We have looked at this with the customer, and for now we should never\npush to the main branch. Use a branch of your own, and let the others\n`review` it.",
+			[]string{
+				"We have looked at this with the customer, and for now we should never\npush to the main branch. ",
+				"Use a branch of your own, and let the others\n`review` it.",
+			},
+		},
+		{
+			"short lines are sentences of their own",
+			"use sqlite\nnever push to main\nkeep the tests green",
+			[]string{"use sqlite\n", "never push to main\n", "keep the tests green"},
+		},
+		{
+			"a line in which the next word had room is not wrapped",
+			"take the database that the other importer has already\nkeep the tests green while you are at it, and do not touch the others",
+			[]string{"take the database that the other importer has already\n", "keep the tests green while you are at it, and do not touch the others"},
+		},
+		{
+			"a list has its items, and what they go on with",
+			"Do this, in the order in which it stands here, one after the other one\n- look at the reader of the importer, since it holds the connection that\n  nobody closes\n- write the test",
+			[]string{
+				"Do this, in the order in which it stands here, one after the other one\n",
+				"- look at the reader of the importer, since it holds the connection that\n  nobody closes\n",
+				"- write the test",
+			},
+		},
+		{
+			"a paragraph ends at an empty line",
+			"We have looked at this with the customer, and for now we should never\n\npush to the main branch of the repository that the importer lives in.",
+			[]string{"We have looked at this with the customer, and for now we should never\n", "\n", "push to the main branch of the repository that the importer lives in."},
+		},
+		{
+			"what is quoted is not part of it",
+			"We have looked at this with the customer, and for now we should never\n> push to the main branch of the repository that the importer lives in",
+			[]string{"We have looked at this with the customer, and for now we should never\n", "> push to the main branch of the repository that the importer lives in"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, s := range continuity.Sentences(tt.text) {
+				got = append(got, s.Text)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSentencesInARowAreTheMessage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOf(rapid.StringMatching("[ >`\\ta-zA-Z0-9.!?-]{0,90}")).Draw(t, "lines"), "\n")
+		var b strings.Builder
+		for _, s := range continuity.Sentences(text) {
+			if s.Text == "" {
+				t.Fatal("an empty piece")
+			}
+			b.WriteString(s.Text)
+		}
+		if b.String() != text {
+			t.Fatalf("got %q", b.String())
+		}
+	})
+}
