@@ -145,10 +145,10 @@ func (e *Engine) listen(a *Attempt, h *history) {
 // gathered is what a branch has grown by since the last call of the extractor, and the
 // batch that waits for more of that.
 type gathered struct {
-	size  int // of the newest history, in bytes
-	grown int // bytes
-	upTo  string
-	batch extract.Batch // without its texts
+	size  int           // of the newest history, in bytes
+	grown int           // bytes
+	upTo  string        // the newest message when the batch was made
+	batch extract.Batch // its size alone
 }
 
 // grow takes the size of the newest history, in bytes: behind a compaction it begins
@@ -164,6 +164,17 @@ const bytesPerToken = 4
 // waits reports whether a batch is to wait for more.
 func (g *gathered) waits(b extract.Batch, ratio float64) bool {
 	return !b.Due(g.grown/bytesPerToken, ratio)
+}
+
+// still reports whether the batch that waited waits on, whatever came since: it only
+// grows. So a session is not read anew with each request.
+func (g *gathered) still(heard []extract.Message, source extract.Source, ratio float64) bool {
+	for i, m := range slices.Backward(heard) {
+		if m.ID == g.upTo {
+			return g.waits(g.batch, ratio) && source.Takes(g.batch, heard[i+1:])
+		}
+	}
+	return false
 }
 
 // forWhom says for whom calls beside an attempt are made.
@@ -197,11 +208,10 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 	if len(b.heard) == 0 {
 		return nil
 	}
-	newest := b.heard[len(b.heard)-1].ID
-	if !needed && b.gathered.upTo == newest && b.gathered.waits(b.gathered.batch, e.cfg.Extractor.Ratio) {
+	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Most: b.most, Estimate: continuity.EstimateTokens, Redact: e.redact}
+	if !needed && b.gathered.still(b.heard, source, e.cfg.Extractor.Ratio) {
 		return nil
 	}
-	source := extract.Source{Tokens: e.cfg.Extractor.InputTokens, Most: b.most, Estimate: continuity.EstimateTokens, Redact: e.redact}
 	c := b.effective
 	c.Watermark = cmp.Or(b.passed, b.row.Watermark)
 	for {
@@ -211,7 +221,7 @@ func (e *Engine) read(s *session, b *branch, set *Settings, who holdfast.Attempt
 		}
 		if batch.Eligible && b.tries[batch.Watermark] < maxTries {
 			if !needed && b.gathered.waits(batch, e.cfg.Extractor.Ratio) {
-				b.gathered.upTo, b.gathered.batch = newest, extract.Batch{Tokens: batch.Tokens}
+				b.gathered.upTo, b.gathered.batch = b.heard[len(b.heard)-1].ID, extract.Batch{Tokens: batch.Tokens, Holding: batch.Holding}
 				return nil
 			}
 			return e.send(s, b, set, who, batch)

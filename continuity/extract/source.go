@@ -75,10 +75,7 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 	left := room - kept
 	last := newestOffer(messages, first)
 	sent := -1 // the newest message of the model in the batch
-	most := maxHolding
-	if s.Most > 0 {
-		most = min(s.Most, maxHolding)
-	}
+	most := s.most()
 	for i := first; i < len(messages); i++ {
 		m := messages[i]
 		var add []Message
@@ -121,6 +118,27 @@ func (s Source) Next(c holdfast.Capsule, messages []Message) (b Batch, ok bool) 
 		b.Tokens += cost
 	}
 	return b, true
+}
+
+func (s Source) most() int {
+	if s.Most > 0 {
+		return min(s.Most, maxHolding)
+	}
+	return maxHolding
+}
+
+// Takes reports whether a batch that is not full is not full with more messages behind
+// it either, told by their sizes alone.
+func (s Source) Takes(b Batch, more []Message) bool {
+	size, holding := b.Tokens, b.Holding
+	for _, m := range more {
+		size += len(m.Text)/2 + messageTokens // a token has two bytes and more
+		if m.Role == User {
+			size += maxOfferBytes / 2 // what it answers
+			holding++
+		}
+	}
+	return size < max(s.Tokens, 1000) && holding < s.most()
 }
 
 // messageTokens is what a message costs beside its text.

@@ -332,3 +332,31 @@ func TestAPastedLogIsNotLookedThroughWordByWord(t *testing.T) {
 		t.Errorf("eligible: %v, %d tokens", b.Eligible, b.Tokens)
 	}
 }
+
+func TestABatchThatTakesMoreIsNotFullWithIt(t *testing.T) {
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := extract.Source{Tokens: 16000, Most: rapid.IntRange(0, 6).Draw(t, "most"), Estimate: continuity.EstimateTokens, Redact: func(s string) string { return s }}
+		var all []extract.Message
+		for i := range rapid.IntRange(1, 14).Draw(t, "messages") {
+			m := extract.Message{ID: fmt.Sprint(i), Turn: i + 1, Role: extract.Assistant, Text: rapid.SampledFrom([]string{"Shall I use sqlite?", "1. Read it\n2. Write it", "Готово."}).Draw(t, "said")}
+			if rapid.Bool().Draw(t, "typed") {
+				m.Role, m.Text = extract.User, rapid.SampledFrom([]string{"Yes, do that.", "Never push to main.", "Порт 48213, и никогда не 80."}).Draw(t, "typed words")
+			}
+			m.Text = strings.Repeat(m.Text+" ", rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "times"))
+			all = append(all, m)
+		}
+		k := rapid.IntRange(1, len(all)).Draw(t, "first")
+		b, ok := s.Next(holdfast.Capsule{}, all[:k])
+		if !ok || b.More || !s.Takes(b, all[k:]) {
+			return
+		}
+		taken++
+		if whole, _ := s.Next(holdfast.Capsule{}, all); whole.More {
+			t.Fatalf("a batch of %d tokens, %d holding, took %d messages and is full", b.Tokens, b.Holding, len(all)-k)
+		}
+	})
+	if taken == 0 {
+		t.Error("no batch takes more")
+	}
+}
