@@ -11,6 +11,7 @@ import (
 // concurrent use.
 type Live struct {
 	tokens        holdfast.Tokens
+	summing       [4]int64 // of the provider's own compaction, in the order of tokens
 	counted       bool
 	begun         bool // the output is only that of the first frame
 	text, thought jsonscan.Joiner
@@ -73,8 +74,9 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 		return
 	}
 	l.counted = true
-	var f [5]holdfast.Span
-	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens", "output_tokens_details")
+	var f [6]holdfast.Span
+	_, _ = jsonscan.Fields(in, usage.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens", "output_tokens_details", "iterations")
+	l.iterations(in, f[5])
 	if details := f[4]; details.Present() {
 		// What is no object leaves the span absent.
 		f[4] = holdfast.Span{}
@@ -85,6 +87,42 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 			*to = n
 		}
 	}
+}
+
+// iterations reads what was sampled in the course of one answer. What a compaction took
+// is in no other count:
+// https://platform.claude.com/docs/en/build-with-claude/compaction-threshold.
+func (l *Live) iterations(in []byte, list holdfast.Span) {
+	if !list.Present() || in[list.Start] != '[' {
+		return
+	}
+	l.summing = [4]int64{}
+	for _, s := range jsonscan.Elements(in, list.Start) {
+		var f [5]holdfast.Span
+		_, _ = jsonscan.Fields(in, s.Start, f[:], "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens", "type")
+		if jsonscan.Text(f[4].Of(in)) != "compaction" {
+			continue
+		}
+		for i := range l.summing {
+			if n := jsonscan.Amount(f[i].Of(in)); n != nil {
+				l.summing[i] += *n
+			}
+		}
+	}
+}
+
+// counts is all that was counted, the provider's own compaction included.
+func (l *Live) counts() holdfast.Tokens {
+	t := l.tokens
+	for i, to := range []**int64{&t.Input, &t.CacheRead, &t.CacheWrite, &t.Output} {
+		if n := l.summing[i]; n > 0 {
+			if *to != nil {
+				n += **to
+			}
+			*to = &n
+		}
+	}
+	return t
 }
 
 func (l *Live) fail(in []byte, object holdfast.Span) {
@@ -100,12 +138,12 @@ func (l *Live) fail(in []byte, object holdfast.Span) {
 
 // Usage is what was counted so far, without a purpose and a model; ok is false
 // when the provider told nothing.
-func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.tokens.Usage(), l.counted }
+func (l *Live) Usage() (u holdfast.Usage, ok bool) { return l.counts().Usage(), l.counted }
 
 // Tokens is what the provider told so far. The output that message_start counts
 // is only what the answer begins with, so it is not told before message_delta.
 func (l *Live) Tokens() holdfast.Tokens {
-	t := l.tokens
+	t := l.counts()
 	if l.begun {
 		t.Output, t.Reasoning = nil, nil
 	}

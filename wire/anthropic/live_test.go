@@ -176,6 +176,14 @@ func TestTokens(t *testing.T) {
 		{"a last frame that tells other counts only", []string{begin, `{"type":"message_delta","usage":{"input_tokens":120,"output_tokens":null}}`}, "120 170000 0 - -"},
 		{"thinking is part of the output", []string{begin, `{"type":"message_delta","usage":{"output_tokens":900,"output_tokens_details":{"thinking_tokens":79}}}`}, "99 170000 0 900 79"},
 		{"details that are no object", []string{begin, `{"type":"message_delta","usage":{"output_tokens":900,"output_tokens_details":7}}`}, "99 170000 0 900 -"},
+		{
+			"what the provider's own compaction took",
+			[]string{begin, `{"type":"message_delta","usage":{"input_tokens":23000,"output_tokens":1000,"iterations":[` +
+				`{"type":"compaction","input_tokens":180000,"output_tokens":3500},{"type":"message","input_tokens":23000,"output_tokens":1000},` +
+				`{"type":"compaction","input_tokens":1,"cache_read_input_tokens":5,"output_tokens":2}]}}`},
+			"203001 170005 0 4502 -",
+		},
+		{"iterations that are no list", []string{begin, `{"type":"message_delta","usage":{"output_tokens":900,"iterations":{"type":"compaction","input_tokens":1}}}`}, "99 170000 0 900 -"},
 		{"a server that knows no cache", []string{`{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":0}}}`, `{"type":"message_delta","usage":{"output_tokens":6}}`}, "5 - - 6 -"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
