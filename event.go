@@ -67,10 +67,11 @@ type ToolResult struct {
 // small, and nothing else of a result is ever read.
 const MaxResultText = 64 << 10
 
-// CompactionItem is a provider's opaque summary item (Responses).
+// CompactionItem is a summary that the provider made and takes back unchanged: an
+// item (Responses), a block of an assistant message (Anthropic).
 type CompactionItem struct {
 	ID     string
-	Digest Digest // of its opaque content
+	Digest Digest // of its content
 }
 
 // CompactionTrigger asks the provider for an opaque compaction (Responses).

@@ -31,6 +31,9 @@ type Request struct {
 	CacheKey string
 	// UserID is metadata.user_id (Anthropic), as sent.
 	UserID string
+	// Summarize is true when a summary is asked for in place of an answer: compaction
+	// of type summarize (Anthropic).
+	Summarize bool
 }
 
 // Tool is one tool that a request offers.

@@ -21,6 +21,8 @@ const (
 	turnMetadata
 	// endpoint: the path ends with the literal.
 	endpoint
+	// summarize: the request asks for a summary by a parameter of its own.
+	summarize
 )
 
 // Row is one way in which a compaction shows.
@@ -131,6 +133,11 @@ var compactions = []Row{
 		ID: "responses/compact-endpoint", Agent: "", Protocol: holdfast.Responses, Summary: holdfast.OpaqueSummary,
 		place: endpoint, literal: "/responses/compact",
 	},
+	{
+		// https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand
+		ID: "anthropic/compact-on-demand", Agent: "", Protocol: holdfast.Anthropic, Summary: holdfast.OpaqueSummary,
+		place: summarize,
+	},
 }
 
 // Compactions returns the rows of the table, for documentation and tests.
@@ -143,6 +150,8 @@ func (r Row) matches(e Evidence) bool {
 	case turnMetadata:
 		m := readCodexMetadata(e.Header)
 		return m.RequestKind == "compaction" && m.Compaction.Implementation == r.literal
+	case summarize:
+		return e.Request != nil && e.Request.Summarize
 	case lastItemTrigger:
 		if len(e.Last) == 0 {
 			return false
@@ -280,6 +289,11 @@ func KeepsUserMessages(row string) bool {
 
 // OpaqueContinuation is the row id of a provider's opaque summary item.
 const OpaqueContinuation = "responses/compaction-item"
+
+// CompactionBlock is the row id of a summary that the provider made as a block of an
+// assistant message. It stands before all that it left, or where the provider made it,
+// and what stands before it counts no more.
+const CompactionBlock = "anthropic/compaction-block"
 
 // labels begin the pieces of a history in words (opencode, pi, cline).
 var labels = []struct{ label, role string }{

@@ -263,9 +263,13 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	if !s.unsettled {
 		e.audit.note(s.key, in.Label, set, s.row.ID)
 	}
-	if a.Verdict.Kind == holdfast.Turn {
+	switch {
+	case a.Verdict.Kind == holdfast.Turn:
 		e.renew(ctx, a, h)
 		a.stick(h)
+		a.ep.sealed = a.protocol == holdfast.Anthropic // its answer may begin with thinking
+	case a.binds(h, h.summaryAt):
+		a.stick(h) // also a compaction sends the thinking that was made behind it
 	}
 	if l.how != "turn" && l.how != "retry" {
 		e.log.Info("linked", "how", l.how, "agent", v.Agent, "session", s.row.ID, "branch", l.b.row.ID, "epoch", l.ep.row.N, "revision", l.b.effective.Revision)

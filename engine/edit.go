@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/store"
 )
@@ -25,6 +26,9 @@ type Edited struct {
 	// Sticky tells when it is in effect: with the next request of the branch, where
 	// each carries the block; else from the next compaction on.
 	Sticky bool
+	// Bound tells that it is in effect from the next compaction on all the same, where
+	// the model has thought behind the block (see binds).
+	Bound bool
 }
 
 // maxEditTries bounds how often an edit begins again because the capsule changed
@@ -80,7 +84,9 @@ func makeEdit(ctx context.Context, st EditStore, p holdfast.Principal, s holdfas
 		done.Before = newest.capsule
 	}
 	if n := len(branch.Epochs); n > 0 {
-		done.Sticky = branch.Epochs[n-1].Block != ""
+		ep := branch.Epochs[n-1]
+		done.Sticky = ep.Block != ""
+		done.Bound = done.Sticky && (ep.Place > 0 || state.Agent == agents.ClaudeCode)
 	}
 	for _, w := range done.Before.UserWords {
 		e.Turn = max(e.Turn, w.Turn)
@@ -252,15 +258,19 @@ func (b *branch) outdated() bool {
 	return row.Block != "" && b.edited > row.Revision
 }
 
-// renew writes the block of a sticky epoch anew after an edit, once and whole, and
-// waits for it to be durable: the next process must repeat it.
+// renew writes the block of an epoch anew after an edit, or for what was read too late
+// for it, once and whole, and waits for it to be durable: the next process must repeat
+// it. Where thinking is bound to the old one, that waits for the next boundary.
 func (e *Engine) renew(ctx context.Context, a *Attempt, h *history) {
-	if a.ep != a.b.current() || !a.b.outdated() || h.summaryAt < 0 {
+	if a.ep != a.b.current() || !a.b.outdated() && !a.ep.late || h.summaryAt < 0 || a.binds(h, h.summaryAt+a.ep.row.Place) {
 		return
 	}
 	block, _ := e.render(a.set, a.b.effective, h.row, 0) // "" when nothing is left
 	a.ep.row.Block, a.ep.row.Revision = block.Text, a.b.effective.Revision
-	a.ep.rewritten = true
+	if a.ep.late {
+		e.metrics.delivery.WithLabelValues("late").Inc()
+	}
+	a.ep.rewritten, a.ep.late = true, false
 	wait := e.record(a.s, a.b, true)
 	a.s.mu.Unlock()
 	e.await(ctx, wait)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine"
 	"github.com/holdfast-dev/holdfast/store"
@@ -48,7 +49,11 @@ func (w *world) newest(r request) holdfast.Capsule {
 // stored is newest, of what is written by now.
 func (w *world) stored(r request) holdfast.Capsule {
 	w.t.Helper()
-	st, err := w.st.Session(context.Background(), holdfast.Local, "codex", r.session)
+	agent := "codex"
+	if r.protocol == holdfast.Anthropic {
+		agent = agents.ClaudeCode
+	}
+	st, err := w.st.Session(context.Background(), holdfast.Local, agent, r.session)
 	if err != nil {
 		w.t.Fatal(err)
 	}

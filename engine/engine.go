@@ -33,8 +33,10 @@
 //     breaks off in one of them takes nothing back. One that the agent goes on without
 //     is discarded.
 //   - The block of a sticky delivery is written when its epoch opens and is the
-//     same bytes until the epoch ends, or the person edits the capsule: then it is
-//     written once more, whole, with the next request.
+//     same bytes in the same element until the epoch ends, or the person edits the
+//     capsule: then it is written once more, whole, with the next request. In
+//     Anthropic's protocol nothing that stands before thinking changes, since the
+//     provider may refuse the request then: it comes with the next boundary.
 //   - An edit that another process wrote is taken up within a second, and at a
 //     boundary at once. An edit and what passes at the same time both stay.
 //   - Nothing waits for the store but a boundary (at most CommitTimeout, and at

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/agents"
 	"github.com/holdfast-dev/holdfast/engine/recording"
 )
 
@@ -51,6 +53,9 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 		}
 	}
 	ep.state = nil
+	if h.row == agents.CompactionBlock {
+		ep.row.Place = max(0, h.incoming-h.summaryAt)
+	}
 	wait := e.record(a.s, b, ep.row.Block != "")
 	e.transcribe(a, p)
 	if ep.row.Block != "" {
@@ -66,9 +71,43 @@ func (a *Attempt) stick(h *history) {
 	if a.ep.row.Block == "" || h.summaryAt < 0 {
 		return
 	}
-	a.Insert = &Insertion{At: h.summaryAt, Text: a.ep.row.Block}
-	if h.carried {
-		a.Insert.At = h.carriedAt
+	at := h.summaryAt
+	switch {
+	case h.row == agents.CompactionBlock:
+		if at = a.place(h); at < 0 {
+			return
+		}
+	case h.carried:
+		at = h.carriedAt
 	}
+	a.Insert = &Insertion{At: at, Text: a.ep.row.Block}
 	a.e.metrics.delivery.WithLabelValues("sticky").Inc()
+}
+
+// place is the element that the block of an epoch stands in where a block of the
+// provider's opened it; -1: none can hold it. That one is the model's, so ours goes into
+// a message of the user behind it: the last one of the epoch's first request, for
+// thinking that stands behind a text of ours must have been made behind it (see
+// binds). There it stays. A branch that parts before it has a place of its own.
+func (a *Attempt) place(h *history) int {
+	row := &a.ep.row
+	if h.incoming <= h.summaryAt {
+		return -1
+	}
+	if row.Place > 0 && h.summaryAt+row.Place <= h.incoming {
+		return h.summaryAt + row.Place
+	}
+	if !a.replay {
+		row.Place, a.ep.rewritten = h.incoming-h.summaryAt, true
+		a.e.record(a.s, a.b, false)
+	}
+	return h.incoming
+}
+
+// binds reports whether reasoning behind an element of a history is lost, or the request
+// is refused, when that element changes: newer Claude models take thinking back only
+// behind what it was made behind
+// (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks).
+func (a *Attempt) binds(h *history, at int) bool {
+	return a.protocol == holdfast.Anthropic && h.thought > at
 }

@@ -318,7 +318,9 @@ func (e *Engine) merge(s *session, b *branch, set *Settings, r *reading, base ho
 
 // catchLate lets an epoch carry what came too late for its beginning, or for the
 // summary that opens it: once, at this moment or when it opens. Where its summary has a
-// block, the new one takes the place of that in the requests that follow. s.mu is held.
+// block, the new one takes the place of that in the requests that follow. Where the
+// model may have thought behind that, the next request decides (see binds). s.mu is
+// held.
 func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
 	ep := b.current()
 	switch {
@@ -326,6 +328,9 @@ func (e *Engine) catchLate(b *branch, set *Settings, r *reading) {
 		return
 	case ep.row.N < r.epoch:
 		b.owed = r.epoch
+		return
+	case ep.sealed:
+		ep.late = true // the next request tells
 		return
 	}
 	if block, ok := e.render(set, b.effective, ep.summaryRow, 0); ok {

@@ -55,6 +55,8 @@ type element struct {
 	confirms bool                       // the user text before it is a summary
 	prompt   string                     // that quotes a history; "" for none
 	blocks   []string                   // digests of blocks in its texts
+	incoming bool                       // it is in the user's role: a text, or what a tool said
+	thinks   bool                       // it holds reasoning
 }
 
 // words makes of a user's text what is kept of it: without secrets, without
@@ -82,6 +84,7 @@ func (e *Engine) readElement(in Inbound, agent string, events []holdfast.Event, 
 	for i, ev := range events {
 		switch ev := ev.(type) {
 		case holdfast.UserMessage:
+			el.incoming = true
 			parts := ev.Parts
 			if marker && i == len(events)-1 && len(parts) > 0 {
 				if t, ok := parts[len(parts)-1].(holdfast.Text); ok {
@@ -111,12 +114,18 @@ func (e *Engine) readElement(in Inbound, agent string, events []holdfast.Event, 
 			}
 		case holdfast.ToolCall:
 			el.call(ev)
+		case holdfast.Reasoning:
+			el.thinks = true
 		case holdfast.ToolResult:
+			el.incoming = true
 			if el.calls[ev.CallID].ID != "" || wanted(ev.CallID) {
 				el.results = append(el.results, ev)
 			}
 		case holdfast.CompactionItem:
 			el.summary, el.back.Row = ev.Digest, agents.OpaqueContinuation
+			if in.Request.Protocol == holdfast.Anthropic {
+				el.back.Row = agents.CompactionBlock
+			}
 			el.marks = append(el.marks, mark{digest: holdfast.DigestOf("item", ev.Digest.String()), strong: true})
 		}
 	}
@@ -283,6 +292,9 @@ type history struct {
 	blocks    []string
 	carried   bool
 	carriedAt int
+	// incoming is the last element in the user's role, thought the last one with
+	// reasoning; -1: none.
+	incoming, thought int
 	// prompt is that of a compaction, when it quotes the history in words.
 	prompt  string
 	said    []holdfast.Digest // of the user's texts

@@ -47,7 +47,7 @@ type reached struct {
 // reach returns what is known of a history, as far as its elements are those of the
 // newest one, with room for the rest, and how many elements that is.
 func (m *memo) reach(keys []uint64) (r *reached, known int) {
-	r = &reached{h: history{summaryAt: -1}, before: &element{}}
+	r = &reached{h: history{summaryAt: -1, incoming: -1, thought: -1}, before: &element{}}
 	if m.last != nil {
 		known = len(m.last.h.keys)
 		if known >= len(keys) || !slices.Equal(m.last.h.keys, keys[:known]) {
@@ -178,6 +178,12 @@ func (r *reached) take(i int, el *element, carriers map[string]bool) {
 	h.starts[i] = r.start
 	if i < openingLength && !el.user.IsZero() {
 		h.opening = append(h.opening, opening{text: el.user, at: i, anchor: r.start})
+	}
+	if el.incoming {
+		h.incoming = i
+	}
+	if el.thinks {
+		h.thought = i
 	}
 	h.said = append(h.said, el.said...)
 	h.prompt += el.prompt

@@ -90,11 +90,10 @@ type epoch struct {
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
 	names   map[message]string       // of the texts that extraction heard, while in memory
 	// model wrote the summary that opens it, and answered is how many anchors it
-	// had when an answer was recorded, from 1; newest is where those of the newest
-	// round begin. While in memory.
+	// had when an answer was recorded, from 1. While in memory.
 	model    string
 	answered int
-	newest   int
+	newest   int // where the anchors of the newest round begin
 	// written is the summary that opens it, as the model wrote it; zero: not known.
 	written holdfast.Digest
 	// carried tells that its summary has a block, summaryRow which row knows it;
@@ -102,6 +101,9 @@ type epoch struct {
 	carried    bool
 	summaryRow string
 	rewritten  bool
+	// sealed tells that a model may have thought behind its block, which stays then (see
+	// binds), late that something came for it since. While in memory.
+	sealed, late bool
 	// opening is closed when what stands in it is decided; nil: it is. state is the
 	// capsule when it opened, with what was read since; nil: its block is written.
 	opening chan struct{}

@@ -23,7 +23,7 @@ import (
 // entry is one element of a history in the tests' own wire form.
 type entry struct {
 	User, Answer, Call, Tool, Args, Result, Item string `json:",omitempty"`
-	Trigger                                      bool   `json:",omitempty"`
+	Trigger, Thought                             bool   `json:",omitempty"`
 }
 
 func user(text string) entry           { return entry{User: text} }
@@ -49,6 +49,8 @@ func (codec) Decode(raw []byte, _ func(string) bool) ([]holdfast.Event, error) {
 		return []holdfast.Event{holdfast.ToolCall{ID: e.Call, Name: e.Tool, Arguments: []byte(e.Args)}}, nil
 	case e.Item != "":
 		return []holdfast.Event{holdfast.CompactionItem{Digest: holdfast.TextDigest(e.Item)}}, nil
+	case e.Thought:
+		return []holdfast.Event{holdfast.Reasoning{}}, nil
 	case e.Trigger:
 		return []holdfast.Event{holdfast.CompactionTrigger{}}, nil
 	}

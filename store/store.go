@@ -91,7 +91,9 @@ type Epoch struct {
 	Revision int
 	// Block is the text that a sticky delivery repeats, byte for byte; empty
 	// when the summary itself carries it or there is nothing to carry.
-	Block    string
+	Block string
+	// Place is how many elements behind the summary it stands; 0: in that one.
+	Place    int
 	OpenedAt time.Time
 }
 

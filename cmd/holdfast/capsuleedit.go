@@ -229,7 +229,8 @@ type editJSON struct {
 	From    int                `json:"from"`
 	To      int                `json:"to"` // as From: nothing changed
 	Changes []change           `json:"changes"`
-	// Effective is next_request or next_compaction; "" when nothing changed.
+	// Effective is next_request, next_compaction, or next_request_or_compaction where it
+	// depends on whether Claude has thought behind the record; "" when nothing changed.
 	Effective string `json:"effective"`
 	Redacted  int    `json:"redacted"` // secrets that were taken out of the texts
 	DryRun    bool   `json:"dry_run"`
@@ -239,6 +240,8 @@ func effective(e engine.Edited) string {
 	switch {
 	case e.After.Revision == e.Before.Revision:
 		return ""
+	case e.Bound:
+		return "next_request_or_compaction"
 	case e.Sticky:
 		return "next_request"
 	}
@@ -259,8 +262,9 @@ func (a *app) printEdit(e editJSON, branch string) error {
 	}
 	out.WriteString(diffText(e.From, e.To, e.Changes))
 	when := map[string]string{
-		"next_request":    "with its next request",
-		"next_compaction": "from its next compaction on",
+		"next_request":               "with its next request",
+		"next_compaction":            "from its next compaction on",
+		"next_request_or_compaction": "with its next request, or from its next compaction on where Claude has thought behind the record",
 	}[e.Effective]
 	text := fmt.Sprintf("In effect on branch %s %s.", branch, when)
 	if e.DryRun {

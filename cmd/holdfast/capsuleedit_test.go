@@ -39,7 +39,7 @@ func TestAnEditOfACommandReachesTheUpstream(t *testing.T) {
 	theirs := p.carried("other/", "b")
 
 	out := capsule("add", "last", "--constraint", "No cgo")
-	if !strings.Contains(out, "+ c1 constraint No cgo; by an edit, turn 3\n") || !strings.Contains(out, "with its next request.\n") {
+	if !strings.Contains(out, "+ c1 constraint No cgo; by an edit, turn 3\n") || !strings.Contains(out, "with its next request, or from its next compaction on where Claude has thought behind the record.\n") {
 		t.Fatalf("the command says\n%s", out)
 	}
 	edited := first

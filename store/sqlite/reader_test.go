@@ -270,7 +270,7 @@ func TestACheckFindsWhatIsWrongAndNothingElse(t *testing.T) {
 		},
 		{
 			"epochs of a branch that is not there",
-			[]string{"INSERT INTO epochs SELECT 'b7', n + 1, evidence, revision, block, opened_at FROM epochs", "INSERT INTO epochs SELECT 'b7', 9, evidence, revision, block, opened_at FROM epochs LIMIT 1"},
+			[]string{"INSERT INTO epochs SELECT 'b7', n + 1, evidence, revision, block, place, opened_at FROM epochs", "INSERT INTO epochs SELECT 'b7', 9, evidence, revision, block, place, opened_at FROM epochs LIMIT 1"},
 			orphaned("epochs", "b7", 2, "branch_id", "branches"),
 		},
 		{

@@ -17,7 +17,8 @@
 // text of a stream is kept, it is hashed as it passes, unless NewWhole made the
 // reader. The wire format is
 // https://platform.claude.com/docs/en/api/messages and, for streams,
-// https://platform.claude.com/docs/en/build-with-claude/streaming.
+// https://platform.claude.com/docs/en/build-with-claude/streaming. What the provider
+// itself sums up is https://platform.claude.com/docs/en/build-with-claude/compaction.
 package anthropic
 
 import (
@@ -70,6 +71,12 @@ func (Codec) Rescan(body []byte, known func(at int) (end int)) (holdfast.Request
 			if !isNull(body[at:]) {
 				req.System = value
 			}
+		case "compaction":
+			var f [1]holdfast.Span
+			if body[at] == '{' {
+				_, _ = jsonscan.Fields(body, at, f[:], "type")
+			}
+			req.Summarize = jsonscan.Text(f[0].Of(body)) == "summarize"
 		case "metadata":
 			req.UserID = ""
 			if body[at] == '{' {

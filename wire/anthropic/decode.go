@@ -160,11 +160,22 @@ func assistantEvents(content []byte, whole bool) (events []holdfast.Event) {
 				Name:      jsonscan.Text(b.of(fieldName)),
 				Arguments: bytes.Clone(b.of(fieldInput)),
 			})
+		case "compaction":
+			events = append(events, compactionItem(holdfast.TextDigest(jsonscan.Text(b.of(fieldContent)))))
 		default:
 			events = append(events, holdfast.Unknown{Type: b.kind})
 		}
 	}
 	return events
+}
+
+// compactionItem is the event of a compaction block by the digest of its content. That
+// of a compaction that failed is null: the block is no summary.
+func compactionItem(content holdfast.Digest) holdfast.Event {
+	if content == holdfast.TextDigest("") {
+		return holdfast.Unknown{Type: "compaction"}
+	}
+	return holdfast.CompactionItem{Digest: content}
 }
 
 // resultText joins the texts of a tool result, cut to MaxResultText.

@@ -139,8 +139,8 @@ func (s *Stream) Event(e sse.Event) {
 }
 
 func (s *Stream) start(ev *event) {
-	var f [5]holdfast.Span
-	ev.fields(ev.content, f[:], "type", "text", "id", "name", "input")
+	var f [6]holdfast.Span
+	ev.fields(ev.content, f[:], "type", "text", "id", "name", "input", "content")
 	p := &part{open: true, index: string(ev.index.Of(ev.data)), kind: jsonscan.Text(f[0].Of(ev.data))}
 	switch p.kind {
 	case "text":
@@ -152,6 +152,8 @@ func (s *Stream) start(ev *event) {
 			// What counts unless deltas follow.
 			p.call.Arguments = bytes.Clone(input)
 		}
+	case "compaction":
+		s.summary(p, f[5].Of(ev.data))
 	case "thinking":
 		s.think(p, ev, ev.content)
 	case "redacted_thinking":
@@ -177,9 +179,11 @@ func (s *Stream) delta(p *part, ev *event) {
 		s.think(p, ev, ev.delta)
 		return
 	}
-	var f [2]holdfast.Span
-	ev.fields(ev.delta, f[:], "text", "partial_json")
+	var f [3]holdfast.Span
+	ev.fields(ev.delta, f[:], "text", "partial_json", "content")
 	switch p.kind {
+	case "compaction":
+		s.summary(p, f[2].Of(ev.data))
 	case "text":
 		s.text(p, f[0].Of(ev.data))
 	case "tool_use":
@@ -199,6 +203,12 @@ func (s *Stream) text(p *part, lit []byte) {
 	if s.whole && s.holds(len(s.buf)) {
 		p.words = append(p.words, s.buf...)
 	}
+}
+
+// summary takes a piece of what the provider summed up; null is none.
+func (s *Stream) summary(p *part, lit []byte) {
+	s.buf = p.join.Append(s.buf[:0], lit)
+	p.hash.Write(string(s.buf))
 }
 
 // think takes a piece of a thinking block out of an object of an event.
@@ -271,6 +281,12 @@ func (s *Stream) Answer() holdfast.Answer {
 				r = p.reasoning()
 			}
 			a.Events = append(a.Events, r)
+		case "compaction":
+			m := p.message
+			if p.open {
+				m = p.textSoFar()
+			}
+			a.Events = append(a.Events, compactionItem(m.Digest))
 		case "tool_use":
 			call := p.call
 			if p.open {

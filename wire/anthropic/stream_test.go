@@ -102,6 +102,24 @@ func TestStream(t *testing.T) {
 			true,
 		},
 		{
+			"a summary of the provider's in deltas, before a text", start(0, `"type":"compaction","content":null`) +
+				frameOf("content_block_delta", `,"index":0,"delta":{"type":"compaction_delta","content":"They moved "}`) +
+				frameOf("content_block_delta", `,"index":0,"delta":{"type":"compaction_delta","content":"it."}`) + stop(0) +
+				startText(1) + delta(1, "a") + stop(1) + end("end_turn") + over, nil,
+			holdfast.Answer{Stop: "end_turn", Complete: true, Events: []holdfast.Event{holdfast.CompactionItem{Digest: holdfast.TextDigest("They moved it.")}, heard("a")}},
+			true,
+		},
+		{
+			"a summary that stands in its first frame", start(0, `"type":"compaction","content":"They moved it.","signature":"s"`) + stop(0) + end("compaction") + over, nil,
+			holdfast.Answer{Stop: "compaction", Complete: true, Events: []holdfast.Event{holdfast.CompactionItem{Digest: holdfast.TextDigest("They moved it.")}}},
+			true,
+		},
+		{
+			"a compaction that failed", start(0, `"type":"compaction","content":null`) + stop(0) + end("end_turn") + over, nil,
+			holdfast.Answer{Stop: "end_turn", Complete: true, Events: []holdfast.Event{holdfast.Unknown{Type: "compaction"}}},
+			true,
+		},
+		{
 			"arguments that stand in the first frame", start(0, `"type":"tool_use","id":"t1","name":"Plan","input":{"a":1}`) + stop(0) + end("tool_use") + over, all,
 			holdfast.Answer{Stop: "tool_use", Complete: true, Events: []holdfast.Event{holdfast.ToolCall{ID: "t1", Name: "Plan", Arguments: []byte(`{"a":1}`)}}},
 			true,

@@ -29,10 +29,10 @@ const (
 			parent_revision = excluded.parent_revision, epoch = excluded.epoch,
 			watermark = excluded.watermark, round = excluded.round, created_at = excluded.created_at, used_at = excluded.used_at
 		WHERE branches.session_id = excluded.session_id AND branches.epoch <= excluded.epoch`
-	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, opened_at)
-		VALUES (?, ?, ?, ?, ?, ?)
+	putEpoch = `INSERT INTO epochs (branch_id, n, evidence, revision, block, place, opened_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (branch_id, n) DO UPDATE SET evidence = excluded.evidence,
-			revision = excluded.revision, block = excluded.block, opened_at = excluded.opened_at`
+			revision = excluded.revision, block = excluded.block, place = excluded.place, opened_at = excluded.opened_at`
 	cutAnchors    = `DELETE FROM anchors WHERE branch_id = ? AND epoch = ? AND seq >= ?`
 	insertAnchors = `INSERT INTO anchors (branch_id, epoch, seq, digest, strong, revision) VALUES `
 	anchorRow     = `(?, ?, ?, ?, ?, ?)`
@@ -216,7 +216,7 @@ func (t tx) epochs(owned ownership, rows []store.Epoch) error {
 		if err := owned.check(r.Branch); err != nil {
 			return err
 		}
-		if _, err := t.exec(putEpoch, r.Branch, r.N, r.Evidence[:], r.Revision, r.Block, r.OpenedAt.UnixMicro()); err != nil {
+		if _, err := t.exec(putEpoch, r.Branch, r.N, r.Evidence[:], r.Revision, r.Block, r.Place, r.OpenedAt.UnixMicro()); err != nil {
 			return err
 		}
 	}

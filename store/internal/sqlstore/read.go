@@ -17,7 +17,7 @@ const (
 
 	listBranches = `SELECT id, session_id, thread, parent, parent_revision, epoch, watermark, round, created_at, used_at
 		FROM branches WHERE session_id = ? ORDER BY created_at, id`
-	listEpochs = `SELECT branch_id, n, evidence, revision, block, opened_at
+	listEpochs = `SELECT branch_id, n, evidence, revision, block, place, opened_at
 		FROM epochs WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, n`
 	listAnchors = `SELECT branch_id, epoch, seq, digest, strong, revision
 		FROM anchors WHERE branch_id IN (SELECT id FROM branches WHERE session_id = ?) ORDER BY branch_id, epoch, seq`
@@ -124,7 +124,7 @@ func (t tx) loadBranches(id holdfast.SessionID, whole bool) ([]store.BranchState
 	}
 	if err := t.each(listEpochs, args, func(rows *sql.Rows) error {
 		var r store.Epoch
-		err := rows.Scan(&r.Branch, &r.N, digest{&r.Evidence}, &r.Revision, &r.Block, instant{&r.OpenedAt})
+		err := rows.Scan(&r.Branch, &r.N, digest{&r.Evidence}, &r.Revision, &r.Block, &r.Place, instant{&r.OpenedAt})
 		b := &list[at[r.Branch]]
 		b.Epochs = append(b.Epochs, r)
 		return err
