@@ -32,6 +32,7 @@
 //     statement.
 //   - The words are whole sentences: a quote that was cut out of a sentence is widened
 //     to it, so that no negation is lost at its edge.
-//   - What cites no such words is provisional, and so is what rests on a question.
+//   - What cites no such words is provisional, and so is what rests on a question, with
+//     a question mark or without.
 //   - An acceptance counts for the proposal before it, with no other one between.
 package extract

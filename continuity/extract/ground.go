@@ -94,11 +94,11 @@ func (g *grounder) stated(item Item, inForce holdfast.FactStatus) (string, holdf
 		return statement, holdfast.FactProvisional, g.doubt(item, NotSaid)
 	case len(words) > maxTextBytes:
 		return statement, holdfast.FactProvisional, g.doubt(item, TooLong)
-	case asks(words):
+	case told(words) == "":
 		return statement, holdfast.FactProvisional, g.doubt(item, OnlyAsked)
 	}
 	e := holdfast.Evidence{By: holdfast.ByUser, Turn: g.batch.Messages[at].Turn, Quote: words}
-	if supported(statement, words, false) {
+	if supported(statement, told(words), false) {
 		return statement, inForce, e
 	}
 	if offer, ok := g.offered(at, statement, words); ok {
@@ -192,7 +192,7 @@ func (g *grounder) alternative(item Item) holdfast.Alternative {
 	case len(words) > maxTextBytes:
 		a.Evidence = g.doubt(item, TooLong)
 		return a
-	case asks(words):
+	case told(words) == "":
 		a.Evidence = g.doubt(item, OnlyAsked)
 		return a
 	}
@@ -264,7 +264,7 @@ func (g *grounder) close(d *continuity.Delta, item Item, answer bool) {
 	}
 	e := holdfast.Evidence{By: by, Turn: max(g.batch.Messages[at].Turn, 1), Quote: words}
 	switch {
-	case asks(words):
+	case told(words) == "":
 		g.counts[OnlyAsked]++
 	case !isQuestion && (!g.about(e, about...) || supported(about[0], words, false)):
 		g.counts[Unsupported]++

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"maps"
 	"strings"
 )
 
@@ -9,6 +10,23 @@ func set(words ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(strings.Join(words, " ")) {
 		all[w] = true
+	}
+	return all
+}
+
+// phrases makes a lookup of words and of words in a row, separated by commas.
+func phrases(list string) map[string]bool {
+	all := map[string]bool{}
+	for p := range strings.SplitSeq(list, ",") {
+		all[strings.TrimSpace(p)] = true
+	}
+	return all
+}
+
+func union(sets ...map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for _, s := range sets {
+		maps.Copy(all, s)
 	}
 	return all
 }
@@ -127,4 +145,43 @@ var proposing = set(
 	"plan propose proposal suggest suggestion recommend steps step approach option options would shall phase phases",
 	"vorschlag vorschlage schlage schritte schritt würde empfehle ansatz soll phase phasen",
 	"propose étapes étape suggère propongo pasos paso sugiero proposta passos passi voorstel stappen proponuję предлагаю план шаги",
+)
+
+// Words by which a sentence is known for a question that has no mark. openers stand
+// before it; inquiring begin one by themselves; interrogatives do before a verb, which before a
+// thing and a verb.
+var (
+	openers   = set("and but so ok okay well hm hmm also then now oh hey wait actually btw please und aber also na dann nun et alors mais pero entonces ma allora maar dus ale więc но ну")
+	inquiring = union(
+		set("why isn't aren't shouldn't couldn't warum wieso weshalb wozu pourquoi est-ce qu'est-ce pouvez-vous voulez-vous peux-tu veux-tu comment combien quel quelle quels quelles qué cuál cómo dónde cuándo waarom hoezo czy dlaczego почему зачем разве هل क्या neden niçin"),
+		phrases("is it, is this, is that, is there, are there, what if, what about, how about, how come, do you, i wonder, i'm wondering, was wenn, was wäre, wie wäre, wie wär's, ich frage, et si, e se, y si, por qué, por que, será que, que tal, qué tal, come mai, что если, а если, может ли"),
+	)
+	interrogatives = set("what who whom whose where when which how was wer wen wem wo wohin woher wann wie welche welcher welches welchen wat welke hoe что кто где как какой какая какие")
+	which          = set("what which whose how welche welcher welches welchen wie welke")
+	askingLast     = set("mı mi mu mü mıyız miyiz muyuz müyüz")
+	tags           = set("right oder gell eh verdad vero né toch")
+)
+
+// verbs and their subjects make a question when they stand in this order; wishes are
+// those that ask what to do, and orderly those that begin an order before a thing.
+var (
+	verbs = union(wishes, set(
+		"is are am were do don't doesn't didn't would will have has had may might won't wouldn't",
+		"ist sind war waren hat haben hätte wird werden würde würden gibt kann darf will muss zou zijn heeft",
+	))
+	wishes = set(
+		"should shall can could must can't couldn't shouldn't does did",
+		"soll sollen sollte sollten können könnten könnte dürfen müssen müssten wollen zullen moeten kunnen",
+	)
+	orderly = set("do don't have had will")
+	persons = set("we you they i he she wir ich du ihr sie man wij jullie ik")
+	// inverting are the subjects behind a French verb: peut-on, utilise-t-on.
+	inverting = set("on il elle ils elles t-on t-il t-elle")
+	subjects  = union(persons, set("it this that these those there the a an our my your anyone anybody somebody someone everyone es er das dieser diese dieses der die den ein eine unser unsere mein het dit dat"))
+)
+
+// Of scripts without spaces between words: what asks anywhere, and at the end.
+var (
+	askingUnspaced = []string{"为什么", "為什麼", "怎么样", "怎麼樣", "なぜ", "どうして", "どうでしょう"}
+	askingEnds     = []string{"吗", "嗎", "呢", "么", "麼", "か", "かな", "かしら", "かね", "っけ", "까", "까요", "나요", "인가요", "은가요", "는가요", "던가요", "ไหม", "มั้ย"}
 )

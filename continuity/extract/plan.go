@@ -158,7 +158,7 @@ func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
 	case !said || !ok:
 		g.counts[NotSaid]++
 		return g.proposal(offer, ok, item)
-	case offer.other, asks(words), len(words) > maxTextBytes, g.batch.Messages[at].Cut:
+	case offer.other, told(words) == "", len(words) > maxTextBytes, g.batch.Messages[at].Cut:
 		g.counts[NotAccepted]++
 		last, ok := g.newestOffer(len(g.batch.Messages), "")
 		return g.proposal(last, ok, item)

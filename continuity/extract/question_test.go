@@ -1,0 +1,71 @@
+package extract_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/continuity/extract"
+)
+
+// What is only asked is decided by nobody, with a question mark or without.
+func TestAQuestionDecidesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name, words, statement string
+		want                   holdfast.FactStatus
+	}{
+		{"a mark", "Should we use Redis?", "use Redis", holdfast.FactProvisional},
+		{"a mark before another", "We use Redis?!", "We use Redis", holdfast.FactProvisional},
+		{"a mark before dots", "We use Redis?...", "We use Redis", holdfast.FactProvisional},
+		{"an Arabic mark", "هل نستخدم Redis؟", "نستخدم Redis", holdfast.FactProvisional},
+		{"a Greek mark", "Χρησιμοποιούμε Redis;", "Χρησιμοποιούμε Redis", holdfast.FactProvisional},
+		{"a Spanish mark before it alone", "¿Usamos Redis", "Usamos Redis", holdfast.FactProvisional},
+		{"a verb before its subject", "should we use redis for the queue", "use redis for the queue", holdfast.FactProvisional},
+		{"the same behind other words", "ok so can we drop the events table", "drop the events table", holdfast.FactProvisional},
+		{"the same behind a comma", "for the queue, should we use redis", "use redis", holdfast.FactProvisional},
+		{"with dots behind it", "Is it ok to use Redis…", "use Redis", holdfast.FactProvisional},
+		{"a word that asks why", "Why would we use Redis.", "use Redis", holdfast.FactProvisional},
+		{"a word that asks which", "which cache should we use", "cache we use", holdfast.FactProvisional},
+		{"what if", "what if we use redis for the queue", "use redis for the queue", holdfast.FactProvisional},
+		{"a tag", "We use Redis, right", "We use Redis", holdfast.FactProvisional},
+		{"German", "sollen wir redis nehmen", "wir redis nehmen", holdfast.FactProvisional},
+		{"French", "Devrait-on utiliser Redis", "utiliser Redis", holdfast.FactProvisional},
+		{"Russian", "не стоит ли взять Redis", "взять Redis", holdfast.FactProvisional},
+		{"Polish", "czy użyć Redis", "użyć Redis", holdfast.FactProvisional},
+		{"Turkish", "Redis kullanalım mı", "Redis kullanalım", holdfast.FactProvisional},
+		{"a Chinese particle", "我们用 Redis 吗。", "用 Redis", holdfast.FactProvisional},
+		{"a Chinese verb with its contrary", "我们要不要用 Redis", "用 Redis", holdfast.FactProvisional},
+		{"the same of being", "是不是用 Redis", "用 Redis", holdfast.FactProvisional},
+		{"a Japanese particle", "Redis を使いますか。", "Redis を使", holdfast.FactProvisional},
+		{"a doubting Japanese particle", "Redis を使うかな", "Redis を使", holdfast.FactProvisional},
+		{"Korean", "Redis 쓸까요", "Redis 쓸", holdfast.FactProvisional},
+
+		{"an order that begins like a question", "Do it with Redis.", "Do it with Redis", holdfast.FactActive},
+		{"an order to have something done", "Have the client use Redis.", "Have the client use Redis", holdfast.FactActive},
+		{"a time that begins like a question", "When it gives up it returns E17.", "When it gives up it returns E17", holdfast.FactActive},
+		{"what is wanted", "What we need is a lock.", "What we need is a lock", holdfast.FactActive},
+		{"a wish without its subject", "Should work on Windows.", "Should work on Windows", holdfast.FactActive},
+		{"an aside that asks", "Use Redis (why not?).", "Use Redis", holdfast.FactActive},
+		{"a German proposal", "Nehmen wir Redis.", "Nehmen wir Redis", holdfast.FactActive},
+		{"a German statement that begins with was", "Was wir brauchen: einen Lock.", "Was wir brauchen: einen Lock", holdfast.FactActive},
+		{"a German statement that begins with wie", "Wie besprochen nehmen wir Redis.", "nehmen wir Redis", holdfast.FactActive},
+		{"a German permission", "Darf nicht geändert werden.", "Darf nicht geändert werden", holdfast.FactActive},
+		{"a French order", "Utilisez-le partout.", "Utilisez-le partout", holdfast.FactActive},
+		{"a Chinese statement", "我们用 Redis。", "用 Redis", holdfast.FactActive},
+		{"a Korean reason", "느리니까", "느리니까", holdfast.FactActive},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, _ := extract.Ground(talk(holdfast.Capsule{}, "u: "+tt.words), extract.Extraction{Constraints: []extract.Item{{Statement: tt.statement, Quote: tt.words}}})
+			if got := d.Constraints[0]; got.Status != tt.want || got.Statement != tt.statement {
+				t.Errorf("%s: %q, want %s: %q", got.Status, got.Statement, tt.want, tt.statement)
+			}
+		})
+	}
+}
+
+func TestAQuestionBesideAStatementSupportsNothing(t *testing.T) {
+	const words = "We meet on Monday. Should we use Redis?"
+	d, counts := extract.Ground(talk(holdfast.Capsule{}, "u: "+words), extract.Extraction{Constraints: []extract.Item{{Statement: "use Redis", Quote: words}}})
+	if got := d.Constraints[0]; got.Statement != words || counts[extract.Misread] != 1 {
+		t.Errorf("%q was believed, %v", got.Statement, counts)
+	}
+}
