@@ -34,5 +34,7 @@
 //     to it, so that no negation is lost at its edge.
 //   - What cites no such words is provisional, and so is what rests on a question, with
 //     a question mark or without.
-//   - An acceptance counts for the proposal before it, with no other one between.
+//   - An acceptance counts for the proposal before it, with no other one between. It is
+//     a yes that nothing beside it doubts, puts off, asks or wants otherwise; what is not
+//     clearly one leaves a proposal.
 package extract

@@ -113,7 +113,7 @@ func (g *grounder) stated(item Item, inForce holdfast.FactStatus) (string, holdf
 // user's words, in the message at, say nothing but yes to it: it stands in the
 // model's message right before. A sentence that offers a choice is none.
 func (g *grounder) offered(at int, statement, words string) (sentence string, ok bool) {
-	if !affirms(words) || at == 0 || g.batch.Messages[at-1].Role != Assistant {
+	if at == 0 || g.batch.Messages[at-1].Role != Assistant || !accepts(words, g.spoken[at].text) {
 		return "", false
 	}
 	for _, s := range g.spoken[at-1].sentencesText() {

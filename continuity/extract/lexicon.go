@@ -151,10 +151,10 @@ var proposing = set(
 // before it; inquiring begin one by themselves; interrogatives do before a verb, which before a
 // thing and a verb.
 var (
-	openers   = set("and but so ok okay well hm hmm also then now oh hey wait actually btw please und aber also na dann nun et alors mais pero entonces ma allora maar dus ale więc но ну")
+	openers   = set("and but so ok okay well hm hmm also then now oh hey wait actually btw please first no und aber also na dann nun zuerst erst erstmal vorher et alors mais pero entonces ma allora maar dus ale więc но ну")
 	inquiring = union(
-		set("why isn't aren't shouldn't couldn't warum wieso weshalb wozu pourquoi est-ce qu'est-ce pouvez-vous voulez-vous peux-tu veux-tu comment combien quel quelle quels quelles qué cuál cómo dónde cuándo waarom hoezo czy dlaczego почему зачем разве هل क्या neden niçin"),
-		phrases("is it, is this, is that, is there, are there, what if, what about, how about, how come, do you, i wonder, i'm wondering, was wenn, was wäre, wie wäre, wie wär's, ich frage, et si, e se, y si, por qué, por que, será que, que tal, qué tal, come mai, что если, а если, может ли"),
+		set("what's who's where's how's why isn't aren't shouldn't couldn't warum wieso weshalb wozu pourquoi est-ce qu'est-ce pouvez-vous voulez-vous peux-tu veux-tu comment combien quel quelle quels quelles qué cuál cómo dónde cuándo waarom hoezo czy dlaczego почему зачем разве هل क्या neden niçin"),
+		phrases("is it, is this, is that, is there, are there, what if, what about, how about, how come, do you, i wonder, was wenn, was wäre, wie wäre, wie wär's, ich frage, et si, e se, y si, por qué, por que, será que, que tal, qué tal, come mai, что если, а если, может ли"),
 	)
 	interrogatives = set("what who whom whose where when which how was wer wen wem wo wohin woher wann wie welche welcher welches welchen wat welke hoe что кто где как какой какая какие")
 	which          = set("what which whose how welche welcher welches welchen wie welke")
@@ -184,4 +184,67 @@ var (
 var (
 	askingUnspaced = []string{"为什么", "為什麼", "怎么样", "怎麼樣", "なぜ", "どうして", "どうでしょう"}
 	askingEnds     = []string{"吗", "嗎", "呢", "么", "麼", "か", "かな", "かしら", "かね", "っけ", "까", "까요", "나요", "인가요", "은가요", "는가요", "던가요", "ไหม", "มั้ย"}
+)
+
+// Words of an answer to a plan. consents are a yes, whatever follows them; approvals say
+// yes where nothing stands beside them but small words and what names the plan or its
+// steps; wholes do so at the beginning.
+var (
+	consents = phrases("yes, yep, yeah, yea, yup, ok, okay, okey, sure, lgtm, go ahead, ship it, start with, begin with, proceed with, you can start, you can go ahead, you may start, you may proceed, feel free, i like it, i like this, i like that, i like the plan, no problem, not bad, all except, everything except," +
+		"ja, jawohl, jo, meinetwegen, von mir aus, kein problem, keine einwände, du kannst anfangen, du kannst loslegen, leg los, fang an, fangt an, alles außer, alles bis auf, oui, ouais, d' accord, ça me va, ça me convient, ça marche, ça roule, allez-y, vas-y, on y va, tout sauf, sí, claro que sí, por supuesto, de acuerdo, todo menos, todo excepto," +
+		"sì, va bene, d' accordo, sim, beleza, pode fazer, pode seguir, akkoord, ga je gang, tak, zgoda, да, ок, evet, tamam, نعم, موافق, تمام")
+	approvals = set(
+		"agree agreed approve approved accept accepted y k good great fine perfect excellent awesome nice cool alright right correct exactly absolutely definitely deal works sense go proceed do implement start begin ship happy love idea only just",
+		"einverstanden angenommen genehmigt gut gute idee setz setze prima super perfekt toll genau passt klar gerne los mach machen macht mache beginne starte umsetzen ordnung richtig nur",
+		"parfait bien bon super seulement si claro vale perfecto adelante bueno bien hazlo dale genial listo solo perfetto procedi certo solo pode perfeito prima goed doe dobrze rób dobra хорошо отлично давай давайте согласен согласна делай начинай поехали погнали olur حسنا",
+	)
+	besideYes = set(
+		"it that that's this these those looks look sounds sound seems makes to me by for is are be all of them everything with you your let's us we i i' m like please then now yet so the a plan plans idea proposal very really pretty quite whole both and from through ahead thanks thank here as quick",
+		"das es so sieht klingt hört sich an für mich von mir aus wir ich bin dann bitte mal alles du dein deine dem den der die plan vorschlag sehr jetzt damit geht ist in bis und danke um auch ganz nun",
+		"ça cela c' est tout très pour moi le y et maintenant merci todo está esta me parece para mí muy y ahora gracias tutto molto per me adesso ser grazie isso isto está muito zo het is maar to jest это так я мы всё",
+		"steps points items schritte schritten punkte étapes pasos",
+	)
+	wholes    = set("all everything alles tout todo tutto tudo всё")
+	stepNouns = set("steps step point points item items number numbers schritt schritte schritten punkt punkte étape étapes paso pasos")
+)
+
+// Words by which an answer is no yes, whatever else it says. holding begin a clause that
+// has the work wait, asks for something else first or for another plan, or leaves the work
+// to the person; questioned ask in one, and itself is the plan as it is spoken of there;
+// doubting stand anywhere in one. tentative stand in the sentence of a yes
+// that is one for another time or on a condition.
+var (
+	holding = phrases("wait, hold, stop, pause, hang, halt, compare, plan the, plan it, plan for, propose, suggest, draft, revise, revisit, rework, redo, rewrite, rethink, reconsider, replan, change, adjust, modify, replace, swap, show, explain, describe, clarify, elaborate, cancel, abort, postpone, delay, defer, forget, scrap, nevermind, never mind," +
+		"let me, let's wait, let's discuss, let's talk, let's think, let's not, let's revisit, i will, i' ll, i' d, i must, i have, i see, i thought, i changed, i meant, i need to, i want to, i need a, i' m not, i' m going, i am not, i don't, give me, one moment, one second, one question, one thing, a moment, not yet, not now, not so, not quite, not sure, not really, start over, start again, start from scratch, try again, do over, think again, think about, on hold, come back, come up, back to, new plan, the other," +
+		"warte, warten, wart, wartet, stopp, moment, sekunde, überarbeite, überdenke, überleg, überlege, zeig, zeige, erklär, erkläre, ändere, änder, ersetze, verschiebe, lass mich, lass uns warten, ich werde, ich muss, ich will erst, ich schaue, ich schau, ich prüfe, ich frage, ich überlege, ich bin nicht, ich weiß nicht, mach ich, mache ich, noch nicht, nicht jetzt, nicht so, fang von vorn, von vorn, von vorne, gib mir," +
+		"attends, attendez, arrête, arrêtez, montre, montre-moi, montrez, explique, expliquez, révise, change, laisse-moi, laissez-moi, un moment, un instant, une minute, je vais, je dois, pas encore, pas maintenant, recommence," +
+		"espera, espere, detente, muestra, muéstrame, enséñame, cambia, déjame, un segundo, voy a, tengo que, todavía no, aún no, ahora no," +
+		"aspetta, aspetti, fermati, mostra, mostrami, spiega, fammi, un attimo, devo, non ancora, pare, mostre, mude, deixa eu, deixe-me, um momento, ainda não, wacht, toon, laat me, laat mij, leg uit, nog niet, ik moet, ik ga," +
+		"czekaj, poczekaj, zaczekaj, pokaż, wyjaśnij, zmień, chwila, chwileczkę, jeszcze nie, muszę, подожди, подождите, стой, стоп, погоди, покажи, объясни, измени, дай мне, ещё не, пока нет, я сам, я сама, мне нужно, bekle, dur")
+	doubting = set(
+		"wrong risky doubt unsure uncertain worried confused confusing myself hesitate hesitant nonsense bullshit terrible bad awful another different overkill mistake",
+		"falsch riskant unsicher selber quatsch unsinn blödsinn schlecht zweifel bedenken risqué doute moi-même mauvais dudo duda arriesgado sbagliato errado verkeerd twijfel wątpię неправильно плохо сомневаюсь",
+	)
+	questioned = set("who why how which what whose wer warum wieso was qui pourquoi comment quién chi почему кто")
+	itself     = set("this that that's it it's these they das es dies ça cela c' ce esto eso questo ciò isso это")
+	tentative  = set(
+		"maybe perhaps possibly probably eventually later if unless once tomorrow instead rather someday principle theory",
+		"vielleicht eventuell später wenn falls sofern sobald morgen stattdessen lieber prinzip grundsätzlich peut-être si demain plutôt quizás quizá si mañana luego",
+		"forse se domani talvez amanhã misschien als later morgen może jeśli jutro может если завтра потом",
+	)
+)
+
+// The same of scripts without spaces between words: what says yes, alone or whatever
+// follows, what may stand beside it, and by what an answer is no yes.
+var (
+	consentsUnspaced  = []string{"好的", "好吧", "是的", "没问题", "沒問題", "同意", "はい", "ええ", "了解", "네", "예", "그래", "그래요", "좋아요", "좋습니다"}
+	approvalsUnspaced = []string{
+		"好", "可以", "行", "对", "對", "嗯", "批准", "开始", "開始", "执行", "执行计划", "就这样", "就这么", "这样", "做", "照做", "干", "继续",
+		"お願い", "いいです", "いい", "承認", "賛成", "進めて", "始めて", "やって", "その通り", "大丈夫", "좋네요", "좋아", "진행해", "시작해", "동의", "승인", "괜찮아요", "맞아요", "오케이", "부탁해요", "부탁드립니다", "해주세요", "해줘",
+	}
+	besideUnspaced  = []string{"的", "吧", "了", "啊", "请", "就", "我们", "计划", "按", "按照", "这个", "来", "啦", "ね", "よ", "です", "します", "しました", "ください", "それで", "で", "どうぞ", "합니다", "해요", "주세요", "그렇게", "요"}
+	holdingUnspaced = []string{
+		"等", "先别", "别动", "别急", "再想", "想想", "考虑", "问题", "問題", "不对", "重新", "重做", "重写", "再看", "先看", "先给", "我自己", "不确定", "可能", "也许", "以后", "稍后", "暂停", "停", "修改",
+		"待って", "待ち", "ちょっと", "考え", "違", "やり直", "もう一度", "自分で", "後で", "かも", "見せて", "止め", "기다", "잠깐", "잠시", "나중", "다시", "생각", "문제", "틀", "제가", "직접", "보여",
+	}
 )

@@ -173,8 +173,7 @@ func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
 		return &continuity.PlanWord{Verdict: holdfast.PlanRejected, Steps: offer.steps, Evidence: e}
 	}
 	kept, removed, understood := choose(offer.steps, g.spoken[at].text, item)
-	yes := affirms(words) || affirms(g.spoken[at].text) || len(removed) > 0
-	if !understood || !yes || refuses(words) || refuses(g.spoken[at].text) {
+	if !understood || !accepts(words, g.spoken[at].text) {
 		g.counts[NotAccepted]++
 		return g.proposal(offer, true, item)
 	}
