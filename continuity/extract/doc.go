@@ -34,6 +34,9 @@
 //     to it, so that no negation is lost at its edge.
 //   - What cites no such words is provisional, and so is what rests on a question, with
 //     a question mark or without.
+//   - A fact is taken back by words that dismiss it or say the contrary, and are more
+//     about it than about anything else; to mention it is not enough. A choice of
+//     something else needs less: a sign of change, or most of the fact's own words.
 //   - An acceptance counts for the proposal before it, with no other one between. It is
 //     a yes that nothing beside it doubts, puts off, asks or wants otherwise; what is not
 //     clearly one leaves a proposal.

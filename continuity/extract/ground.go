@@ -149,13 +149,13 @@ func (g *grounder) decision(item Item) (holdfast.Decision, bool) {
 		}
 	}
 	for _, id := range item.Supersedes {
-		i := slices.IndexFunc(g.batch.Base.Decisions, func(old holdfast.Decision) bool { return old.ID == id })
+		old, found := entryOf(holdfast.Capsule{Decisions: g.batch.Base.Decisions}, id)
 		switch {
-		case i < 0:
+		case !found:
 			g.counts[UnknownID]++
-		case g.about(e, g.batch.Base.Decisions[i].Subject, g.batch.Base.Decisions[i].Statement):
+		case old.supersededBy(e.Quote):
 			d.Supersedes = append(d.Supersedes, id)
-		case !continuity.SameSubject(g.batch.Base.Decisions[i].Subject, d.Subject):
+		case !continuity.SameSubject(old.subject, d.Subject):
 			g.counts[Unsupported]++
 		}
 	}
@@ -175,11 +175,6 @@ func (g *grounder) named(subject string, e holdfast.Evidence) bool {
 		}
 	}
 	return true
-}
-
-// about reports whether words speak of something that is known by its texts.
-func (g *grounder) about(e holdfast.Evidence, texts ...string) bool {
-	return mentions(strings.Join(texts, "\n"), e.Quote)
 }
 
 func (g *grounder) alternative(item Item) holdfast.Alternative {
@@ -244,17 +239,16 @@ func (g *grounder) question(item Item) (holdfast.Question, bool) {
 }
 
 // close takes a fact of the capsule before out of force. A question may be answered
-// by anybody; everything else by the person, in words that speak of it and do not
-// say it again.
+// by anybody; everything else by the person, in words that take it back.
 func (g *grounder) close(d *continuity.Delta, item Item, answer bool) {
-	about, isQuestion, found := textsOf(g.batch.Base, item.ID)
-	if !found || answer && !isQuestion {
+	old, found := entryOf(g.batch.Base, item.ID)
+	if !found || answer && !old.question {
 		g.counts[UnknownID]++
 		return
 	}
 	by := holdfast.ByUser
 	at, words, ok := g.cited(item.Quote, User)
-	if !ok && isQuestion {
+	if !ok && old.question {
 		by = holdfast.ByAgent
 		at, words, ok = g.cited(item.Quote, Assistant)
 	}
@@ -266,39 +260,9 @@ func (g *grounder) close(d *continuity.Delta, item Item, answer bool) {
 	switch {
 	case told(words) == "":
 		g.counts[OnlyAsked]++
-	case !isQuestion && (!g.about(e, about...) || supported(about[0], words, false)):
+	case !old.question && !old.withdrawnBy(told(words)):
 		g.counts[Unsupported]++
 	default:
 		d.Closed = append(d.Closed, continuity.Closing{ID: item.ID, Evidence: e})
 	}
-}
-
-// textsOf are the texts of a fact with an id, its statement first.
-func textsOf(c holdfast.Capsule, id string) (texts []string, isQuestion, ok bool) {
-	for _, x := range c.Decisions {
-		if x.ID == id {
-			return []string{x.Statement, x.Subject}, false, true
-		}
-	}
-	for _, x := range c.Constraints {
-		if x.ID == id {
-			return []string{x.Statement}, false, true
-		}
-	}
-	for _, x := range c.RejectedAlternatives {
-		if x.ID == id {
-			return []string{x.Statement}, false, true
-		}
-	}
-	for _, x := range c.OpenQuestions {
-		if x.ID == id {
-			return []string{x.Statement}, true, true
-		}
-	}
-	for _, x := range c.Facts {
-		if x.ID == id {
-			return []string{x.Statement}, false, true
-		}
-	}
-	return nil, false, false
 }

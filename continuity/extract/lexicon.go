@@ -2,6 +2,7 @@ package extract
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,15 @@ func phrases(list string) map[string]bool {
 		all[strings.TrimSpace(p)] = true
 	}
 	return all
+}
+
+// blanks replaces each of some texts by a space.
+func blanks(texts ...string) *strings.Replacer {
+	var pairs []string
+	for _, t := range texts {
+		pairs = append(pairs, t, " ")
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func union(sets ...map[string]bool) map[string]bool {
@@ -247,4 +257,45 @@ var (
 		"等", "先别", "别动", "别急", "再想", "想想", "考虑", "问题", "問題", "不对", "重新", "重做", "重写", "再看", "先看", "先给", "我自己", "不确定", "可能", "也许", "以后", "稍后", "暂停", "停", "修改",
 		"待って", "待ち", "ちょっと", "考え", "違", "やり直", "もう一度", "自分で", "後で", "かも", "見せて", "止め", "기다", "잠깐", "잠시", "나중", "다시", "생각", "문제", "틀", "제가", "직접", "보여",
 	}
+)
+
+// Words by which a fact is taken back. ending say that it holds no more; changing are
+// signs of it in words that choose something else; dismissing give up what their clause
+// speaks of; rules are what a fact is called then. With them, asideOf name nothing that a
+// fact is about.
+var (
+	ending = phrases("no longer, any more, anymore, any longer, changed my mind, change my mind, on second thought, done with," +
+		"nicht mehr, kein mehr, anders überlegt, meinung geändert, ne plus, n' plus, changé d' avis, ya no, cambiado de opinión, cambié de opinión, non più, cambiato idea, já não, não mais, mudei de ideia, niet meer, już nie, больше не, передумал, передумала")
+	changing = union(ending, phrases("instead, after all, rather, switch, switching, change, changes, changed, move, migrate, replace, replaces, replacing, from now on, is now, are now, actually, back to,"+
+		"statt, stattdessen, anstatt, anstelle, doch, lieber, eher, wechsle, wechseln, ändere, ändern, ersetze, ersetzen, umstellen, ab jetzt, ab sofort, ist jetzt, sind jetzt, eigentlich, zurück zu,"+
+		"plutôt, finalement, au lieu, remplace, remplacez, change, changeons, passe, passons, désormais, en fait, mejor, en lugar, en vez, cambia, cambiemos, cambiar, reemplaza, al final, ahora,"+
+		"invece, piuttosto, cambiamo, sostituisci, alla fine, em vez, muda, mude, troca, troque, afinal, in plaats, toch, liever, vervang, wissel, jednak, zamiast, zmień, zamień, вместо, всё-таки, лучше, замени, поменяй"))
+	dismissing = set(
+		"forget scrap drop ignore lift lifted cancel cancelled canceled revoke revoked withdraw withdrawn remove discard dismiss abandon undo obsolete moot void gone outdated superseded",
+		"vergiss vergesst streiche streich ignoriere verwirf entferne aufgehoben hinfällig überholt erledigt gestrichen oublie oubliez abandonne abandonnons annule annulez obsolète caduc olvida olvidad ignora descarta cancela anula obsoleto",
+		"dimentica annulla scarta esqueça esquece ignore cancele descarte vergeet negeer schrap zapomnij anuluj забудь забудьте отмени отмените",
+	)
+	rules = set(
+		"rule rules restriction restrictions constraint constraints requirement requirements limitation ban decision idea plan said regel regeln einschränkung vorgabe vorgaben entscheidung idee verbot",
+		"règle règles contrainte décision idée regla reglas restricción decisión regola vincolo decisione regra decisão beslissing zasada decyzja правило решение",
+	)
+	// lacking are negators of the thing behind them.
+	lacking = set("no without kein keine keinen keinem keiner ohne sans sin senza sem zonder geen bez без")
+	asideOf = union(set(keys(changing)...), set(
+		"about what thing things stuff whole entire again now also here there still take takes taking go going choose pick stick allowed allow permitted want wants yes fine free like think else but because really matter matters needed required necessary valid apply applies hold holds important we're we've we'll it's that's there's they're",
+		"über sache sachen ganze ganzen wieder jetzt auch hier nehmen nimm nehmt verwende verwenden nutze nutzen wähle erlaubt wollen will schon brauchen brauche braucht gilt nötig wichtig",
+		"prendre prends prend prenons utilise utilisons choisis tout permis usamos toma tomamos permitido usiamo prendi prendiamo vamos nemen neem gebruiken bierzemy użyj берём возьмём используем можно про о об",
+	))
+)
+
+// The same of scripts without spaces between words; lightUnspaced takes out of a run what
+// names nothing.
+var (
+	endingUnspaced   = []string{"不再", "算了", "取消", "作废", "やめ", "撤回", "取り消", "취소", "더 이상"}
+	changingUnspaced = slices.Concat(endingUnspaced, []string{"换", "改用", "改成", "改为", "而是", "还是", "代わり", "変更", "대신", "바꾸", "바꿔", "말고"})
+	lightUnspaced    = blanks(
+		"不要", "不用", "不再", "换成", "改用", "改成", "改为", "取消", "而是", "还是", "作废", "算了", "使用", "我们", "用", "换", "别", "不", "没", "了", "的", "吧", "把", "就", "再", "请", "要", "是",
+		"使わない", "使わ", "使い", "使う", "ないで", "ください", "代わりに", "やめて", "やめ", "変更", "します", "ました", "ます", "です", "は", "を", "が", "に", "の", "で", "も",
+		"사용하지", "사용", "쓰지", "말고", "마세요", "대신", "하지", "바꾸", "바꿔", "취소", "으로", "로", "은", "는", "을", "를", "이", "가",
+	)
 )

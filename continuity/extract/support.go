@@ -313,21 +313,6 @@ func content(words []word) (some []word) {
 	return some
 }
 
-// mentions reports whether two texts share a word with a meaning of its own.
-func mentions(text, other string) bool {
-	for _, w := range content(wordsOf(text)) {
-		if common[w.text] || negators[w.text] || refusing[w.text] || utf8.RuneCountInString(w.text) < 2 && !unspaced(w.text) {
-			continue
-		}
-		for _, o := range content(wordsOf(other)) {
-			if alike(w.text, o.text) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // negates reports whether any clause of a text says no.
 func negates(text string) bool {
 	return slices.ContainsFunc(wordsOf(text), word.denied)
