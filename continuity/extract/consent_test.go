@@ -24,7 +24,7 @@ func TestWhatIsAYes(t *testing.T) {
 		"sounds good, but never push to main", "ok never push to main", "Yes, but keep the csv package until March.", "Perfect. Start with the reader.", "Great, and add tests.", "Good. Don't forget the tests.", "Yes, no new dependencies please.", "Go ahead, and let me know when it is done.", "OK, the client must not wait for the server.", "Yes, on port 3.", "Good, there is nothing wrong with it.", "Yes, Redis too.", "Steps 1 to 2, please.", "All but step 2, please.", "yes skip step 2", "Only step 2.", "No problem, go ahead.", "You can start.", "I like the plan.",
 		"ja mach das", "Ja, mach das so.", "Jawohl", "Passt, aber ohne Schritt 2.", "Passt so.", "Klingt gut, leg los.", "Sieht gut aus, mach das.", "Einverstanden.", "In Ordnung.", "Gut, mach nur Schritt 2.", "Meinetwegen.", "Von mir aus.", "Gute Idee, mach das", "Setz das so um.", "Ok, so wie du sagst.",
 		"oui vas-y", "D'accord, allez-y.", "Ça me va.", "Parfait.", "Sí, adelante.", "dale", "Vale.", "Perfecto, hazlo.", "Va bene.", "sì, procedi", "Pode ser, sim.", "Beleza.", "Akkoord.", "Zgoda.", "Tak, zrób to.", "давай", "Да, делай.", "Хорошо, начинай.", "Evet.", "نعم",
-		"好的，开始吧", "好的", "可以。", "好的，就这样做。", "没问题，开始吧", "可以，但是不要推送到 main", "いいですね、お願いします", "はい、お願いします。", "はい、進めてください", "네, 그렇게 해주세요.", "좋아요", "네",
+		"好的，开始吧", "可以的，请继续", "好的", "可以。", "好的，就这样做。", "没问题，开始吧", "可以，但是不要推送到 main", "いいですね、お願いします", "はい、お願いします。", "はい、進めてください", "네, 그렇게 해주세요.", "좋아요", "네",
 	} {
 		if got := verdict(answer); got != holdfast.PlanAccepted {
 			t.Errorf("%q leaves the plan %s", answer, got)
@@ -35,7 +35,7 @@ func TestWhatIsAYes(t *testing.T) {
 func TestWhatIsNoYes(t *testing.T) {
 	for _, answer := range []string{
 		// Without a yes.
-		"This looks wrong.", "Sounds risky.", "Looks too complicated.", "That works against us.", "Good question, let me check with Anna.", "Good morning.", "Good job on the parser.", "Good point.", "Good catch, but no", "Start over.", "Stop, good grief.", "I will do it myself.", "Right now it fails.", "Go on.", "Deal with the parser before that.", "We agreed on weekly releases.", "There is a bug in step 2.", "I don't understand step 2.", "2", "So ein Quatsch.", "Si on utilisait plutôt Redis", "Claro que no.", "好像有问题。", "不好", "네트워크 단계가 빠졌어요.", "いいえ、違います",
+		"This looks wrong.", "Sounds risky.", "Looks too complicated.", "That works against us.", "Good question, let me check with Anna.", "Good morning.", "Good job on the parser.", "Good point.", "Good catch, but no", "Start over.", "Stop, good grief.", "I will do it myself.", "Right now it fails.", "Go on.", "继续。", "Deal with the parser before that.", "We agreed on weekly releases.", "There is a bug in step 2.", "I don't understand step 2.", "2", "So ein Quatsch.", "Si on utilisait plutôt Redis", "Claro que no.", "好像有问题。", "不好", "네트워크 단계가 빠졌어요.", "いいえ、違います",
 		// With one that is taken back.
 		"Ok, wait.", "Ok wait", "Yes. Hold on, let me think.", "OK, but give me a minute.", "Ok, not yet.", "Ok, don't start yet.", "Yes and no.", "Yes. No, wait.", "Yes... actually no", "Ok, drop it.", "Yes, drop the whole idea.", "Great, but I changed my mind.", "Sí, pero no ahora.", "好吧，但是先别动", "Ja, nein.", "Alles gut, aber warte noch.", "Gut, aber ich muss erst Anna fragen.", "Bien, mais attends un peu.", "Vale, pero espera.", "Хорошо, но подожди.", "好的，等一下", "はい、でもちょっと待って", "네, 잠깐만요",
 		// That is doubted, or one on a condition or for later.

@@ -153,7 +153,7 @@ func (g *grounder) decision(item Item) (holdfast.Decision, bool) {
 		switch {
 		case !found:
 			g.counts[UnknownID]++
-		case old.supersededBy(e.Quote):
+		case old.supersededBy(told(e.Quote)):
 			d.Supersedes = append(d.Supersedes, id)
 		case !continuity.SameSubject(old.subject, d.Subject):
 			g.counts[Unsupported]++
