@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -143,6 +144,33 @@ func TestThePlanStandsBehindASummaryThatTheProviderMade(t *testing.T) {
 			body := summarize(claudeBody(history...))
 			if again := expectRecord(t, history, send(body, summaryStream(stopped("compaction"))), at); again != first {
 				t.Errorf("with the next request for a summary it became\n%s", again)
+			}
+		})
+	}
+}
+
+// With a threshold in its request, OpenAI's API makes the item in the course of an answer,
+// and the client may leave out what stands before it:
+// https://developers.openai.com/api/docs/guides/compaction.
+func TestThePlanStandsBehindAnItemThatTheProviderMadeByItself(t *testing.T) {
+	before := append(codexPlanned(), codexText("user", "Go on."))
+	for _, kept := range [][]string{before, nil} {
+		t.Run(fmt.Sprintf("%d items stand before it", len(kept)), func(t *testing.T) {
+			s := newStage(t, setting{}, respondWith(codexSays("Done.")))
+			s.post("/v1/responses", codexHeader("s", "turn"), codexBody(before...))
+			item := `{"type":"compaction","id":"cmp_1","encrypted_content":"b3BhcXVl"}`
+			history := append(slices.Clone(kept), item, codexText("assistant", "Done."), codexText("user", "Next."))
+			record := ""
+			for range 2 {
+				s.post("/v1/responses", codexHeader("s", "turn"), codexBody(history...))
+				calls := s.seen()
+				_, behind, _ := strings.Cut(string(calls[len(calls)-1].body), item)
+				text, _, _ := strings.Cut(behind, codexText("assistant", "Done."))
+				if !strings.Contains(text, `## Plan in force (1 of 2 steps completed)\n1. [completed] port the reader\n2. [pending] port the writer\n`) || record != "" && text != record {
+					t.Errorf("behind the item stands\n%s\n%s", text, s.log)
+				}
+				record = text
+				history = append(history, codexText("assistant", "Ok."), codexText("user", "More."))
 			}
 		})
 	}
