@@ -45,6 +45,7 @@ type Client struct {
 	catalogue *Catalogue
 	cfg       Config
 	protocol  protocol
+	stale     stale
 }
 
 // New makes a client. The transport stays the caller's: see
@@ -99,6 +100,9 @@ func (c *Client) Ready() error {
 // nil: nobody is told. A call without a bound on its answer gets the one that is
 // known for the model.
 //
+// Reasoning that the provider does not take back, because of what has changed before it,
+// is left out, of this call and of those that follow with its CacheKey.
+//
 // A refusal and an answer that was cut are no errors: see Answer.Finish. With an
 // error comes what there was of the answer. Errors have the codes: config (no
 // key), usage (the provider does not take the call), not_found (no such model),
@@ -115,7 +119,7 @@ func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfas
 	if emit == nil {
 		emit = func(holdfast.Delta) {}
 	}
-	body, err := c.protocol.write(call)
+	body, err := c.protocol.write(c.stale.without(call))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -138,6 +142,12 @@ func (c *Client) Call(ctx context.Context, call holdfast.Call, emit func(holdfas
 		}
 		if ctx.Err() != nil {
 			return c.settle(call, answer), holdfast.Errorf(holdfast.ErrUnavailable, "The call to the upstream %q was given up: %w.", c.up.Name, ctx.Err())
+		}
+		if failed.moved && c.stale.grows(call) {
+			if body, err = c.protocol.write(c.stale.without(call)); err != nil {
+				return Answer{}, err
+			}
+			continue
 		}
 		pause, again := c.pause(attempt, failed)
 		if !again {

@@ -19,6 +19,8 @@ type failure struct {
 	after time.Duration // the pause that the server asks for; 0: none
 	model bool          // the server does not know the model
 	cut   bool          // the answer broke off
+	// moved: reasoning in the call stands behind something else than it was made behind.
+	moved bool
 }
 
 // keyless is the error of an upstream that has no key.
@@ -55,6 +57,11 @@ func worded(message string) string {
 	return ": " + strings.TrimRight(message, ".")
 }
 
+// movedWords are Anthropic's of reasoning that it does not take back, since a compaction, a
+// change of the tools or of the system text stands before it:
+// https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/fix-bound-to-a-different-conversation
+const movedWords = "bound to a different conversation"
+
 // tooLongCode is OpenAI's code of a prompt that is above the window.
 const tooLongCode = "context_length_exceeded"
 
@@ -84,6 +91,9 @@ func (c *Client) declined(res *http.Response, body []byte) *failure {
 		fail(holdfast.ErrNotFound, "does not know the model (status %d%s).", status, words)
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status >= 300 && status < 400:
 		fail(holdfast.ErrConfig, "answers %d where %s calls go%s. Check its base_url and protocol.", status, c.up.Protocol, words)
+	case status == http.StatusBadRequest && strings.Contains(lower, movedWords):
+		f.moved = true
+		fail(holdfast.ErrUsage, "does not take the reasoning back (status %d%s).", status, words)
 	case tooLong(status, kind, lower):
 		f.err = c.tooLong(fmt.Sprintf("status %d%s", status, words))
 	case status == http.StatusTooManyRequests:
