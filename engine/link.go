@@ -107,6 +107,10 @@ func (e *Engine) link(ctx context.Context, s *session, set *Settings, v holdfast
 			if err := e.rejoin(ctx, s, of, b, h); err != nil {
 				return linked{}, err
 			}
+			b, err := e.goBack(ctx, s, set, b, h)
+			if err != nil {
+				return linked{}, err
+			}
 			return e.openEpoch(b, h), nil
 		}
 		e.metrics.unlinked.WithLabelValues("ambiguous").Inc()
@@ -567,31 +571,4 @@ func (e *Engine) openEpoch(b *branch, h *history) linked {
 	b.done, b.foldedThrough = map[string]bool{}, 0
 	b.pending = nil
 	return linked{b: b, how: "epoch"}.start()
-}
-
-// rejoin gives a branch that was forked for its compaction what its parent came to, when
-// rounds that were thought taken back stand verbatim behind the summary.
-func (e *Engine) rejoin(ctx context.Context, s *session, of []*branch, b *branch, h *history) error {
-	if b.row.Parent == "" || len(b.epochs) > 1 || len(b.revs) > 1 {
-		return nil
-	}
-	for _, from := range of {
-		ep := from.current()
-		if from.row.ID != b.row.Parent || ep.row.N != b.current().row.N {
-			continue
-		}
-		at := len(b.current().anchors)
-		if !slices.ContainsFunc(h.anchors, func(a anchor) bool { seq, ok := ep.pos[a.digest]; return ok && a.strong && seq >= at }) {
-			return nil
-		}
-		if err := e.complete(ctx, s.key.principal, from, ep); err != nil {
-			return err
-		}
-		c := from.effective
-		c.Branch = b.row.ID
-		if b.advance(continuity.Seal(c), at, e.now()) {
-			b.owed = b.row.Epoch + 1 // the summary has a block without that
-		}
-	}
-	return nil
 }

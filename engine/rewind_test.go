@@ -212,3 +212,101 @@ func TestACompactionThatBreaksOffBehindItsEpochTakesNothingBack(t *testing.T) {
 	}
 	done(c, answer("yes"))
 }
+
+func TestARewindThatIsCompactedAtOnceShowsInWhatStandsBehindTheSummary(t *testing.T) {
+	const planned, changed = "in_progress:a pending:b", "completed:a completed:b in_progress:x"
+	for _, form := range inWords {
+		for _, tt := range []struct {
+			name string
+			kept func(before, h []entry) []entry // verbatim
+			want string                          // what the summary's own block gives way to
+		}{
+			{"up to the place that the person went back to", func(before, _ []entry) []entry { return before }, planned},
+			{"up to the newest round", func(_, h []entry) []entry { return h }, ""},
+			{"up to the newest call, which was broken off", func(_, h []entry) []entry { return h[:len(h)-3] }, ""},
+			{"nothing", func([]entry, []entry) []entry { return nil }, ""},
+			{"a round that nobody knows", func(before, _ []entry) []entry {
+				return join(before, user("in another process"), call("c7", "Bash", "{}"), result("c7", "done"), answer("It was."))
+			}, ""},
+		} {
+			t.Run(form.name+", "+tt.name, func(t *testing.T) {
+				w := newWorld(t)
+				early := w.planned(form.r)
+				before := w.turn(form.r, join(early, user("next")), call("c8", "Bash", "{}"))
+				before = w.turn(form.r, join(before, result("c8", "done")), answer("Done."))
+				h := w.rounds(form.r, before, "x")
+				a := w.begin(form.r, user(fmt.Sprintf(form.frame, "[User]: build it\n\n"+form.model+early[len(early)-1].Answer+"\n\n")))
+				if got := planIn(a.Block); got != changed {
+					t.Fatalf("the summary carries %q, want %q\n%s", got, changed, w.log)
+				}
+				text := "sum\n\n" + a.Block
+				a.Commit(context.Background(), holdfast.TextDigest(text), true)
+				done(a, answer(text))
+				n := join(form.back(text), tt.kept(before[len(early):], h[len(early):])...)
+				n = join(n, user("go on"))
+				for i := range 2 {
+					if i == 1 {
+						w.restart() // what another process finds
+					}
+					a = w.begin(form.r, n...)
+					got, at := "", -1
+					if a.Insert != nil {
+						got, at = planIn(a.Insert.Text), a.Insert.At
+						if strings.Contains(a.Insert.Text, "do x") {
+							t.Errorf("what was taken back stands in\n%s", a.Insert.Text)
+						}
+					}
+					if got != tt.want || got != "" && at != len(form.back(text))-1 {
+						t.Errorf("turn %d has %q in element %d, want %q\n%s", i, got, at, tt.want, w.log)
+					}
+					done(a, long(fmt.Sprint("yes ", i)))
+					n = join(n, long(fmt.Sprint("yes ", i)), user("and on"))
+				}
+			})
+		}
+	}
+}
+
+func TestARewindThatIsCompactedUnseenShowsInWhatStandsBehindTheSummary(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		rounds int // that stand behind the summary
+		want   string
+	}{
+		{"up to the place that the person went back to", 1, "completed:a completed:b in_progress:x"},
+		{"all of them", 3, "completed:a completed:b in_progress:z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			early := w.planned(open1)
+			h := w.rounds(open1, early, "x", "y", "z")
+			const round = 4 // a prompt, a call, its result and a text
+			kept := h[len(early) : len(early)+round*tt.rounds]
+			a := w.begin(open1, join(join([]entry{user("What did we do so far?"), answer("sum")}, kept...), user("go on"))...)
+			if a.Insert == nil || planIn(a.Insert.Text) != tt.want {
+				t.Errorf("the epoch begins with %+v, want %q\n%s", a.Insert, tt.want, w.log)
+			}
+			done(a, answer("yes"))
+		})
+	}
+}
+
+func TestWhatWasStillToBeReadUpToTheRewindIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newReader(t)
+		o.set(func(context.Context) error { time.Sleep(time.Second); return nil })
+		early := w.turn(open1, []entry{user("Use rule 1.")}, call("c1", "Bash", "{}"))
+		early = w.turn(open1, join(early, result("c1", "done")), answer("Done."))
+		w.rounds(open1, join(early, user("Use rule 2."), answer("So.")), "x", "y")
+		time.Sleep(5 * time.Second) // both are read by now, the first one behind the place
+		a := w.begin(open1, user(fmt.Sprintf(openCompact, "[User]: Use rule 1.\n\n")))
+		text := "sum\n\n" + a.Final(t.Context())
+		a.Commit(t.Context(), holdfast.TextDigest(text), true)
+		done(a, answer(text))
+		a = w.begin(open1, user("What did we do so far?"), answer(text), early[1], early[2], early[3], user("go on"))
+		if a.Insert == nil || !strings.Contains(a.Insert.Text, "Use rule 1.") || strings.Contains(a.Insert.Text, "Use rule 2.") {
+			t.Errorf("the epoch has %+v in the place of\n%s\n%s", a.Insert, text, w.log)
+		}
+		done(a, answer("yes"))
+	})
+}
