@@ -357,6 +357,33 @@ func TestOnlyOneBlockMayBeInserted(t *testing.T) {
 	}
 }
 
+func TestABlockMayTakeThePlaceOfAnother(t *testing.T) {
+	block := func(text string) string { return holdfast.BlockOpen + ">" + text + holdfast.BlockClose }
+	body := func(before, block, behind string) string { return `{"input":["` + before + block + behind + `"]}` }
+	sent := []recorded{{"POST", "/v1/responses", nil, []byte(body("a", block("one way"), "b"))}}
+	tests := []struct {
+		name, body string
+		kind       eval.Kind
+		ok         bool
+	}{
+		{"a shorter one", body("a", block("one"), "b"), eval.Turn, true},
+		{"a longer one", body("a", block("another way"), "b"), eval.Turn, true},
+		{"none", body("a", "", "b"), eval.Turn, false},
+		{"two", body("a", block("one")+block("two"), "b"), eval.Turn, false},
+		{"with a word before it", body("and a", block("one"), "b"), eval.Turn, false},
+		{"with a word behind it", body("a", block("one"), "b and c"), eval.Turn, false},
+		{"a shorter one in a side call", body("a", block("one"), "b"), eval.SideCall, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := onlyInserted(sent, []eval.Request{{Method: "POST", URI: "/v1/responses", Body: []byte(tt.body), Kind: tt.kind}})
+			if (err == nil) != tt.ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestSumMetricAddsTheSeriesWithTheLabel(t *testing.T) {
 	const text = `# HELP holdfast_compactions_total Compactions.
 # TYPE holdfast_compactions_total counter
@@ -398,7 +425,7 @@ func TestAnInstalledAgentIsFoundAndNotFetchedAgain(t *testing.T) {
 }
 
 func TestChooseKeepsTheNamedAgents(t *testing.T) {
-	for names, want := range map[string]int{"": 11, "codex": 2, "claude-code": 3, "codex, claude-code": 5, "pi": 2, "qwen-code,gemini-cli,cline,opencode": 4} {
+	for names, want := range map[string]int{"": 17, "codex": 4, "claude-code": 4, "codex, claude-code": 8, "pi": 4, "qwen-code,gemini-cli,cline,opencode": 5} {
 		got, err := choose(cases(), names)
 		if err != nil || len(got) != want {
 			t.Errorf("--only %q: got %d cases, %v; want %d", names, len(got), err, want)

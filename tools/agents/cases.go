@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/eval"
@@ -29,11 +30,14 @@ type agentCase struct {
 	// prepare writes what the agent needs into its home.
 	prepare func(desk) error
 	env     func(base string) []string
+	// taken is what the person takes back in the session; it must be gone behind
+	// each compaction. Empty: nothing is taken back.
+	taken []string
 }
 
 // cases lists the slowest first: two run at a time.
 func cases() []agentCase {
-	return []agentCase{
+	return slices.Concat([]agentCase{
 		geminiCase(),
 		qwenCase(),
 		clineCase(),
@@ -41,18 +45,12 @@ func cases() []agentCase {
 		claudeCase("claude-code 2.1.197", "2.1.197", claudeTasks()),
 		claudeCase("claude-code 2.1.332", "2.1.332", claudeTasks()),
 		claudeCase("claude-code 2.1.197, TodoWrite", "2.1.197", claudeTodos(), "CLAUDE_CODE_ENABLE_TASKS=0"),
-		codexCase("codex 0.171.0, local", `model_provider = "scripted"
-[model_providers.scripted]
-name = "scripted"
-base_url = "%s/v1"
-env_key = "SCRIPTED_KEY"
-wire_api = "responses"
-`),
-		codexCase("codex 0.171.0, remote", `openai_base_url = "%s/v1"
-`),
+	}, rewinds(), []agentCase{
+		codexCase("codex 0.171.0, local", codexLocal),
+		codexCase("codex 0.171.0, remote", codexRemote),
 		piCase("chat", "openai-completions"),
 		piCase("responses", "openai-responses"),
-	}
+	})
 }
 
 // steps of the plan; no prompt names them.

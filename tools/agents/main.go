@@ -13,7 +13,9 @@
 // on it, and reports so much usage that the agent compacts. Where an agent can be
 // told to compact, one of the two compactions of its session is by hand. All but
 // cline, which needs a terminal for it, take their session up again after a
-// restart; opencode and pi fork it, too.
+// restart; opencode and pi fork it, too. In sessions of their own, claude-code,
+// codex, opencode and pi go back to before a message that changed the plan, and
+// compact what is left.
 //
 // Each case runs four times: directly, through `holdfast serve` with the feature
 // off, with it on, and with a scripted model that reads the session for what the
@@ -31,6 +33,11 @@
 //   - with the feature off, what arrives at the upstream is what the agent sent,
 //     byte for byte, and has the structure of what it sends directly, in one of
 //     three pairs of runs.
+//
+// A session in which the person goes back runs twice, directly and with the model
+// that reads it. It passes when behind both compactions the plan and the choice are
+// there as they were at the place that the person went back to, and nothing of what
+// was said behind that, though the model was told it before.
 //
 // It leaves no process behind: every agent runs in a process group of its own,
 // and daemons that leave the group are found by their home (where there is a

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -18,25 +19,27 @@ import (
 // window that its configuration sets.
 const openCodeFull = 99_000
 
+var openCodeRun = call("bash", fields{"command": "echo checked", "description": "Check"})
+
+func openCodePlan(plan []holdfast.Step) eval.Reply {
+	return call("todowrite", fields{"todos": listed(plan, func(_ int, s holdfast.Step) fields {
+		return fields{"content": s.Text, "status": s.Status, "priority": "high"}
+	})})
+}
+
 // openCodeCase is a session with an automatic compaction and one by hand, a
 // restart of its server and a fork.
 func openCodeCase() agentCase {
-	write := func(plan []holdfast.Step) eval.Reply {
-		return call("todowrite", fields{"todos": listed(plan, func(_ int, s holdfast.Step) fields {
-			return fields{"content": s.Text, "status": s.Status, "priority": "high"}
-		})})
-	}
-	run := call("bash", fields{"command": "echo checked", "description": "Check"})
 	return agentCase{
 		name: "opencode 1.18.33", agent: "opencode",
 		pkg: npmPackage{"opencode-ai", "1.18.33", "opencode-*/bin/opencode"},
 		script: []eval.Reply{
-			write(planned), run, say("The plan is made, and the work has begun.", small),
-			write(first), say("That part is finished.", openCodeFull),
+			openCodePlan(planned), openCodeRun, say("The plan is made, and the work has begun.", small),
+			openCodePlan(first), say("That part is finished.", openCodeFull),
 			// here it compacts by itself
-			run, write(second), say("Another part is finished.", small),
+			openCodeRun, openCodePlan(second), say("Another part is finished.", small),
 			// here it is told to
-			run, say("It goes well.", small),
+			openCodeRun, say("It goes well.", small),
 			say("The fork goes well.", small),
 			say("All is well.", small),
 		},
@@ -118,13 +121,17 @@ func startOpenCode(ctx context.Context, d desk) (*openCode, error) {
 
 // post is one call of the server's API.
 func (o *openCode) post(ctx context.Context, path string, body any) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.base+path+"?directory="+url.QueryEscape(o.work), bytes.NewReader(b))
+	return o.call(ctx, http.MethodPost, path, b)
+}
+
+func (o *openCode) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, o.base+path+"?directory="+url.QueryEscape(o.work), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -168,4 +175,55 @@ func (o *openCode) say(ctx context.Context, session string, prompts ...string) e
 		}
 	}
 	return nil
+}
+
+// openCodeSitting is one session on a running server.
+type openCodeSitting struct {
+	*openCode
+	session string
+}
+
+func sitAtOpenCode(ctx context.Context, d desk) (sitting, error) {
+	o, err := startOpenCode(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	session, err := o.create(ctx, "/session")
+	if err != nil {
+		o.stop()
+		return nil, err
+	}
+	return &openCodeSitting{o, session}, nil
+}
+
+func (s *openCodeSitting) say(ctx context.Context, prompt string) error {
+	return s.openCode.say(ctx, s.session, prompt)
+}
+
+func (s *openCodeSitting) compact(ctx context.Context) error {
+	_, err := s.post(ctx, "/session/"+s.session+"/summarize", fields{"providerID": "scripted", "modelID": "main"})
+	return err
+}
+
+func (s *openCodeSitting) back(ctx context.Context) error {
+	out, err := s.call(ctx, http.MethodGet, "/session/"+s.session+"/message", nil)
+	if err != nil {
+		return err
+	}
+	var messages []struct {
+		Info struct {
+			ID   string `json:"id"`
+			Role string `json:"role"`
+		} `json:"info"`
+	}
+	if err := json.Unmarshal(out, &messages); err != nil {
+		return err
+	}
+	for _, m := range slices.Backward(messages) {
+		if m.Info.Role == "user" {
+			_, err := s.post(ctx, "/session/"+s.session+"/revert", fields{"messageID": m.Info.ID})
+			return err
+		}
+	}
+	return fmt.Errorf("opencode named no message to go back to: %s", tailOf(out))
 }

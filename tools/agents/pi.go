@@ -20,30 +20,34 @@ const (
 		"with an eye on the names, the comments and the error messages, before anything else is begun."
 )
 
+var (
+	piValues = []string{"import_runs_v2", "02:45 UTC", "6 retries"}
+	piPrompt = "Please rework the nightly import. It writes to the table " + piValues[0] + ", starts at " + piValues[1] +
+		" and gives up after " + piValues[2] + ". " + choice
+	piRun = call("bash", fields{"command": "echo checked"})
+)
+
 // piCase is a session in one protocol, with a compaction by hand and one after a
 // turn, a restart and a fork. It has no plan tool: what must survive are the
 // user's words.
 func piCase(provider, api string) agentCase {
-	values := []string{"import_runs_v2", "02:45 UTC", "6 retries"}
-	run := call("bash", fields{"command": "echo checked"})
 	return agentCase{
 		name: "pi 0.74.2, " + provider, agent: "pi",
 		pkg: npmPackage{"@earendil-works/pi-coding-agent", "0.74.2", "@earendil-works/pi-coding-agent/dist/cli.js"},
 		script: []eval.Reply{
-			run, say("The work has begun.", small),
+			piRun, say("The work has begun.", small),
 			say("That part is finished.", small),
 			// here it is told to compact
-			run, say("It goes well.", small),
+			piRun, say("It goes well.", small),
 			say("Another part is finished.", piFull),
 			// here it compacts by itself
-			run, say("It still goes well.", small),
+			piRun, say("It still goes well.", small),
 			say("The fork goes well.", small),
 		},
-		values: values,
+		values: piValues,
 		plans:  make([][]holdfast.Step, 2),
 		drive: func(ctx context.Context, d desk) error {
-			return drivePi(ctx, d, provider, "Please rework the nightly import. It writes to the table "+values[0]+", starts at "+values[1]+
-				" and gives up after "+values[2]+". "+choice)
+			return drivePi(ctx, d, provider, piPrompt)
 		},
 		prepare: func(d desk) error {
 			models := fmt.Sprintf(`{"providers":{%q:{"baseUrl":%q,"api":%q,"apiKey":"sk-dummy","models":[{"id":"scripted","name":"scripted",`+
@@ -136,9 +140,21 @@ func (p piProcess) say(prompts ...string) error {
 // fork goes back to before the last prompt in a session of its own, and says
 // something else.
 func (p piProcess) fork(prompt string) error {
-	line, err := p.do("get_fork_messages")
+	entry, err := p.last()
 	if err != nil {
 		return err
+	}
+	if _, err := p.do("fork", "entryId", entry); err != nil {
+		return err
+	}
+	return p.say(prompt)
+}
+
+// last is the entry of the last prompt.
+func (p piProcess) last() (string, error) {
+	line, err := p.do("get_fork_messages")
+	if err != nil {
+		return "", err
 	}
 	var answer struct {
 		Data struct {
@@ -148,10 +164,46 @@ func (p piProcess) fork(prompt string) error {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal([]byte(line), &answer); err != nil || len(answer.Data.Messages) == 0 {
-		return fmt.Errorf("pi named no message to fork from: %s", line)
+		return "", fmt.Errorf("pi named no message to go back to: %s", line)
 	}
-	if _, err := p.do("fork", "entryId", answer.Data.Messages[len(answer.Data.Messages)-1].EntryID); err != nil {
+	return answer.Data.Messages[len(answer.Data.Messages)-1].EntryID, nil
+}
+
+// piBack is an extension with a command that goes back to before an entry of the
+// same session, as /tree does in the terminal.
+const piBack = `export default function (pi) {
+  pi.registerCommand("back", {
+    description: "Go back",
+    handler: async (entry, ctx) => { await ctx.navigateTree(entry, { summarize: false }); },
+  });
+}
+`
+
+func sitAtPi(provider string) func(context.Context, desk) (sitting, error) {
+	return func(ctx context.Context, d desk) (sitting, error) {
+		if err := d.put(".pi/agent/extensions/back.ts", piBack); err != nil {
+			return nil, err
+		}
+		p, err := startPi(ctx, d, provider)
+		return piSitting{p}, err
+	}
+}
+
+// piSitting is one session of a running process.
+type piSitting struct{ piProcess }
+
+func (s piSitting) say(_ context.Context, prompt string) error { return s.piProcess.say(prompt) }
+
+func (s piSitting) compact(context.Context) error {
+	_, err := s.do("compact")
+	return err
+}
+
+func (s piSitting) back(context.Context) error {
+	entry, err := s.last()
+	if err != nil {
 		return err
 	}
-	return p.say(prompt)
+	_, err = s.do("prompt", "message", "/back "+entry)
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -67,6 +68,25 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 		}
 		return nil
 	}
+	add := func(name string, err error) check {
+		if err != nil {
+			return check{c.name, name, err.Error()}
+		}
+		return check{Case: c.name, Name: name}
+	}
+	if len(c.taken) > 0 {
+		if failed := play(1, direct, read); failed != nil {
+			return failed
+		}
+		return []check{
+			add("lost without", c.lost(seen[direct].arrived)),
+			add("read: recognised", counted(seen[read].compactions, len(c.plans))),
+			add("read: choice kept", choiceIn(seen[read].arrived, len(c.plans))),
+			add("read: plan kept", c.survived(seen[read].arrived)),
+			add("read: only the plan added", onlyInserted(seen[read].sent, seen[read].arrived)),
+			add("read: taken back", takenBack(seen[read].arrived, c.taken)),
+		}
+	}
 	if failed := play(1, direct, off, on, read); failed != nil {
 		return failed
 	}
@@ -76,12 +96,6 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 			return failed
 		}
 		same = sameStructure(seen[direct].arrived, seen[off].arrived)
-	}
-	add := func(name string, err error) check {
-		if err != nil {
-			return check{c.name, name, err.Error()}
-		}
-		return check{Case: c.name, Name: name}
 	}
 	return []check{
 		add("lost without", c.lost(seen[direct].arrived)),
@@ -162,17 +176,19 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 
 var baseRevision = regexp.MustCompile(`base_revision is (\d+)`)
 
-// stating is the answer of a model that states the person's choice where it stands in
-// what it is sent.
+// stating is the answer of a model that states the person's choices where they stand
+// in what it is sent.
 func stating(body []byte) string {
-	revision, constraints := "0", "[]"
+	revision, constraints := "0", []string{}
 	if m := baseRevision.FindSubmatch(body); m != nil {
 		revision = string(m[1])
 	}
-	if bytes.Contains(body, []byte(choice)) {
-		constraints = fmt.Sprintf(`[{"statement":%q,"quote":%q}]`, chosen, choice)
+	for _, c := range []struct{ statement, quote string }{{chosen, choice}, {takenChosen, takenChoice}} {
+		if bytes.Contains(body, []byte(c.quote)) {
+			constraints = append(constraints, fmt.Sprintf(`{"statement":%q,"quote":%q}`, c.statement, c.quote))
+		}
 	}
-	return fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":%s}`, revision, constraints)
+	return fmt.Sprintf(`{"schema_version":1,"base_revision":%s,"constraints":[%s]}`, revision, strings.Join(constraints, ","))
 }
 
 // keepRequests writes what was seen into a directory, for a person to read.
