@@ -447,7 +447,13 @@ func TestTheReportEndsWithTheCountAndFailsWithAnyProblem(t *testing.T) {
 	}{
 		{"all passed", []check{{"codex", "one", ""}, {"codex", "two", ""}}, false, true, "| agent | one | two |\n|---    |---  |---  |\n| codex | ok  | ok  |\n\n2 passed, 0 failed\n"},
 		{"one failed", []check{{"codex", "one", ""}, {"codex", "two", "no plan"}}, false, false, "| agent | one | two    |\n|---    |---  |---     |\n| codex | ok  | FAILED |\n\nFAILED: codex, two: no plan\n1 passed, 1 failed\n"},
-		{"one did not run", []check{{"codex", "one", ""}, {"pi", "runs", "no npm"}}, false, false, "| agent | one | runs   |\n|---    |---  |---     |\n| codex | ok  |        |\n| pi    |     | FAILED |\n\nFAILED: pi, runs: no npm\n1 passed, 1 failed\n"},
+		{"one did not run", []check{{"codex", "one", ""}, {"pi", "runs", "no npm"}}, false, false, "| agent | one |\n|---    |---  |\n| codex | ok  |\n\n| agent | runs   |\n|---    |---     |\n| pi    | FAILED |\n\nFAILED: pi, runs: no npm\n1 passed, 1 failed\n"},
+		{
+			"cases with other checks between two with the same",
+			[]check{{"codex", "one", ""}, {"pi", "two", ""}, {"cline", "one", ""}},
+			false, true,
+			"| agent | one |\n|---    |---  |\n| codex | ok  |\n| cline | ok  |\n\n| agent | two |\n|---    |---  |\n| pi    | ok  |\n\n3 passed, 0 failed\n",
+		},
 		{"nothing was checked", nil, false, false, "0 passed, 0 failed\n"},
 		{
 			"as JSON",

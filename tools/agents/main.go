@@ -213,7 +213,9 @@ func report(w io.Writer, checks []check, asJSON bool) (bool, error) {
 		}{passed, failed, checks})
 	}
 	var b strings.Builder
-	writeTable(&b, checks)
+	for _, table := range tables(checks) {
+		writeTable(&b, table)
+	}
 	for _, c := range checks {
 		if c.Problem != "" {
 			fmt.Fprintf(&b, "FAILED: %s, %s: %s\n", c.Case, c.Name, c.Problem)
@@ -224,12 +226,26 @@ func report(w io.Writer, checks []check, asJSON bool) (bool, error) {
 	return ok, err
 }
 
+// tables puts the cases with the same checks together, in their order.
+func tables(checks []check) (out [][]check) {
+	columns := map[string]string{} // of each case
+	for _, c := range checks {
+		columns[c.Case] += "\n" + c.Name
+	}
+	var seen []string
+	for _, c := range checks {
+		at := slices.Index(seen, columns[c.Case])
+		if at < 0 {
+			at, seen, out = len(seen), append(seen, columns[c.Case]), append(out, nil)
+		}
+		out[at] = append(out[at], c)
+	}
+	return out
+}
+
 // writeTable shows a row for each case and a column for each check, in the form
 // of Markdown.
 func writeTable(b *strings.Builder, checks []check) {
-	if len(checks) == 0 {
-		return
-	}
 	var rows, columns []string
 	cells := map[[2]string]string{}
 	for _, c := range checks {
