@@ -358,6 +358,9 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 			ep.newest = len(ep.anchors)
 		}
 		for _, a := range h.anchors[l.next:] {
+			if a.user {
+				ep.asked = len(ep.anchors)
+			}
 			ep.add(a)
 		}
 	}
@@ -504,6 +507,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
 		return
 	}
+	a.ep.whole = a.base
 	defer e.transcribeAnswer(a, ans)
 	var calls []continuity.Call
 	seq, at := a.base, a.base // at counts the anchors that the answer will be

@@ -18,8 +18,10 @@
 //   - History that goes on from a branch's newest anchor continues it. History
 //     that leaves a branch at an earlier anchor is a fork, with the capsule as it
 //     was there, also in a compaction request that holds all that it sums up, and
-//     where what stands verbatim behind a new summary ends before the newest round. Of
-//     several branches it is that on whose way it goes longest. A known session whose history carries nothing known is a reset:
+//     where what stands verbatim behind a new summary ends earlier. Only a newest
+//     round that may have been broken off may be missing there. Of several branches
+//     it is that on whose way it goes longest. A known session whose history carries
+//     nothing known is a reset:
 //     a new, empty branch. Two requests from one point are one branch until
 //     their histories differ.
 //   - An epoch is identified by the summary that opens its history. A summary

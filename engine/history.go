@@ -34,6 +34,7 @@ type mark struct {
 	strong bool
 	call   string // the call id, when the mark is a carrier's call
 	said   bool   // the call stands in a text, or its id recurs, so that its place is its id
+	user   bool   // a text of the user
 	acted  bool   // a call without an id of its own: with all that stands before it, it is strong
 	// text is what extraction may read, and whose it is; "" for none.
 	text string
@@ -174,7 +175,7 @@ func (el *element) quoted(prompt string) {
 }
 
 func userMark(text string) mark {
-	return mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String())}
+	return mark{digest: holdfast.DigestOf("user", holdfast.TextDigest(text).String()), user: true}
 }
 
 // says makes a call of a plan state that stands in a text. Such a call has no
@@ -235,6 +236,7 @@ func assistantDigest(text holdfast.Digest) holdfast.Digest {
 type anchor struct {
 	digest holdfast.Digest
 	strong bool
+	user   bool // a text of the user; not known of those that come from the store
 	call   string
 }
 
@@ -245,7 +247,7 @@ func place(m mark, prev, led holdfast.Digest) anchor {
 	if m.acted {
 		prev = led
 	}
-	a := anchor{digest: m.digest, strong: m.strong || m.acted && !prev.IsZero(), call: m.call}
+	a := anchor{digest: m.digest, strong: m.strong || m.acted && !prev.IsZero(), user: m.user, call: m.call}
 	if !m.strong {
 		a.digest = holdfast.DigestOf("after", string(prev[:]), string(m.digest[:]))
 	}

@@ -45,8 +45,8 @@ func (e *Engine) goBack(ctx context.Context, s *session, set *Settings, b *branc
 	ep, kept := b.current(), h.anchors[h.summaryAnchor:]
 	m := ep.match(kept)
 	// Behind that stands the new prompt alone: another thing that is not known was said
-	// elsewhere. The newest round may have been broken off.
-	if !m.strong || m.next+1 < len(kept) || m.tip+1 >= ep.newest {
+	// elsewhere.
+	if !m.strong || m.next+1 < len(kept) || !ep.goesOn(m.tip) {
 		return b, nil
 	}
 	fork, err := s.fork(ctx, e, set, b, ep, m.tip, b.row.Thread)

@@ -230,12 +230,19 @@ func (b *branch) blockIn(h *history) bool {
 }
 
 // beyond reports whether a branch goes on behind the place up to which a history is its
-// own: by more than the newest round, which may have been broken off, or another way.
+// own: by more than a newest round that may have been broken off, or another way.
 func (b *branch) beyond(ep *epoch, m match, h *history) bool {
 	if ep != b.current() {
 		return true
 	}
-	return !m.isTip(ep) && (m.next < len(h.anchors) || m.tip+1 < ep.newest)
+	return !m.isTip(ep) && m.next < len(h.anchors) || ep.goesOn(m.tip)
+}
+
+// goesOn reports whether an epoch has more behind a place than a newest round that may
+// have been broken off. One that was answered whole was not, but an agent may leave out
+// its calls: what the user said tells.
+func (ep *epoch) goesOn(tip int) bool {
+	return tip+1 < ep.newest || tip < ep.asked && ep.whole == len(ep.anchors)
 }
 
 // quotedFrom finds the branch whose newest history a compaction prompt quotes.

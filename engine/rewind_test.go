@@ -221,9 +221,10 @@ func TestARewindThatIsCompactedAtOnceShowsInWhatStandsBehindTheSummary(t *testin
 			kept func(before, h []entry) []entry // verbatim
 			want string                          // what the summary's own block gives way to
 		}{
+			{"up to a newest round of words", func(_, h []entry) []entry { return h[:len(h)-2] }, changed},
 			{"up to the place that the person went back to", func(before, _ []entry) []entry { return before }, planned},
 			{"up to the newest round", func(_, h []entry) []entry { return h }, ""},
-			{"up to the newest call, which was broken off", func(_, h []entry) []entry { return h[:len(h)-3] }, ""},
+			{"up to what the user said last", func(_, h []entry) []entry { return h[:len(h)-1] }, ""},
 			{"nothing", func([]entry, []entry) []entry { return nil }, ""},
 			{"a round that nobody knows", func(before, _ []entry) []entry {
 				return join(before, user("in another process"), call("c7", "Bash", "{}"), result("c7", "done"), answer("It was."))
@@ -234,7 +235,7 @@ func TestARewindThatIsCompactedAtOnceShowsInWhatStandsBehindTheSummary(t *testin
 				early := w.planned(form.r)
 				before := w.turn(form.r, join(early, user("next")), call("c8", "Bash", "{}"))
 				before = w.turn(form.r, join(before, result("c8", "done")), answer("Done."))
-				h := w.rounds(form.r, before, "x")
+				h := w.turn(form.r, join(w.rounds(form.r, before, "x"), user("never touch it")), answer("Good."))
 				a := w.begin(form.r, user(fmt.Sprintf(form.frame, "[User]: build it\n\n"+form.model+early[len(early)-1].Answer+"\n\n")))
 				if got := planIn(a.Block); got != changed {
 					t.Fatalf("the summary carries %q, want %q\n%s", got, changed, w.log)
@@ -252,7 +253,7 @@ func TestARewindThatIsCompactedAtOnceShowsInWhatStandsBehindTheSummary(t *testin
 					got, at := "", -1
 					if a.Insert != nil {
 						got, at = planIn(a.Insert.Text), a.Insert.At
-						if strings.Contains(a.Insert.Text, "do x") {
+						if strings.Contains(a.Insert.Text, "never touch it") || strings.Contains(a.Insert.Text, "do x") != (got == changed) {
 							t.Errorf("what was taken back stands in\n%s", a.Insert.Text)
 						}
 					}
@@ -309,4 +310,57 @@ func TestWhatWasStillToBeReadUpToTheRewindIsRead(t *testing.T) {
 		}
 		done(a, answer("yes"))
 	})
+}
+
+func TestOnlyANewestRoundThatWasBrokenOffMayBeMissing(t *testing.T) {
+	const words = "never touch the billing table"
+	said, another := user(words), user("another way")
+	talk := []entry{said, answer("Good.")}
+	work := []entry{said, call("c8", "Bash", "{}"), result("c8", "done"), answer("Good.")}
+	for _, tt := range []struct {
+		name  string
+		round []entry
+		whole bool    // its last answer
+		asked []entry // behind what stood before it, in the request for a summary
+		want  bool    // it is part of what is summed up
+	}{
+		{"words, taken back", talk, true, nil, false},
+		{"words, broken off", talk, false, nil, true},
+		{"words, broken off, with another prompt in their place", talk, false, []entry{another}, false},
+		{"words, of which the answer is left out", talk, true, talk[:1], true},
+		{"words", talk, true, talk, true},
+		{"a call, taken back", work, true, nil, false},
+		{"a call, broken off behind it and taken back", work, false, nil, false},
+		{"a call that is left out", work, true, work[:1], true},
+		{"a call", work, true, work, true},
+	} {
+		for _, form := range []struct {
+			name string
+			r    request
+			asks entry
+		}{{"claude-code", claude, user(claudeMarker)}, {"codex", s1, user(codexMarker)}} {
+			t.Run(form.name+", "+tt.name, func(t *testing.T) {
+				w := newWorld(t)
+				early := w.planned(form.r)
+				last := len(tt.round) - 1
+				if last > 1 {
+					w.turn(form.r, join(early, tt.round[0]), tt.round[1])
+				}
+				a := w.begin(form.r, join(early, tt.round[:last]...)...)
+				if tt.whole {
+					done(a, tt.round[last])
+				} else {
+					a.Done(holdfast.Answer{})
+				}
+				c := w.begin(form.r, join(join(early, tt.asked...), form.asks)...)
+				_, was, _ := a.Place()
+				if _, is, _ := c.Place(); (was == is) != tt.want {
+					t.Errorf("it is on the same branch: %v, want %v\n%s", was == is, tt.want, w.log)
+				}
+				if form.r == claude && strings.Contains(c.Block, words) != tt.want {
+					t.Errorf("the summary carries\n%s", c.Block)
+				}
+			})
+		}
+	}
 }

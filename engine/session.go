@@ -90,9 +90,12 @@ type epoch struct {
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
 	names   map[message]string       // of the texts that extraction heard, while in memory
 	// model wrote the summary that opens it, and answered is how many anchors it
-	// had when an answer was recorded, from 1. While in memory.
+	// had when an answer was recorded, from 1; asked is the newest one of the user, whole
+	// how many there were when an answer came whole. While in memory.
 	model    string
 	answered int
+	asked    int
+	whole    int
 	newest   int // where the anchors of the newest round begin
 	// written is the summary that opens it, as the model wrote it; zero: not known.
 	written holdfast.Digest
