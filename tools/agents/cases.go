@@ -30,9 +30,9 @@ type agentCase struct {
 	// prepare writes what the agent needs into its home.
 	prepare func(desk) error
 	env     func(base string) []string
-	// taken is what the person takes back in the session; it must be gone behind
-	// each compaction. Empty: nothing is taken back.
-	taken []string
+	// taken is what the person takes back before each compaction, and must be gone
+	// behind it. Empty: nothing is taken back.
+	taken [][]string
 }
 
 // cases lists the slowest first: two run at a time.

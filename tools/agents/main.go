@@ -35,7 +35,7 @@
 //     three pairs of runs.
 //
 // A session in which the person goes back runs twice, directly and with the model
-// that reads it. It passes when behind both compactions the plan and the choice are
+// that reads it. It passes when behind all compactions the plan and the choice are
 // there as they were at the place that the person went back to, and nothing of what
 // was said behind that, though the model was told it before.
 //

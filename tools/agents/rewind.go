@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,23 +57,27 @@ func rewinds() []agentCase {
 	}
 }
 
-// rewound is the case with another session: in it, a message is taken back twice and
-// the session compacted, once with another message before and once at once. run is
-// any call of a tool; plan makes the plan, and change changes it while the message
-// stands.
+// rewound is the case with another session: in it, a message is taken back three times
+// and the session compacted, first with another message before, then at once, and at
+// last where the message was answered in words alone. run is any call of a tool; plan
+// makes the plan, and change changes it while the message stands.
 func (c agentCase) rewound(open func(context.Context, desk) (sitting, error), run eval.Reply, plan, change []eval.Reply) agentCase {
 	c.name += ", rewound"
-	c.plans, c.taken = [][]holdfast.Step{planned, planned}, []string{takenChosen, takenStep}
+	c.plans = [][]holdfast.Step{planned, planned, planned}
+	words := []string{takenChosen}
+	both := append(slices.Clone(words), takenStep)
 	prompt := firstPrompt
 	if len(c.values) > 0 {
-		c.taken, prompt = c.taken[:1], piPrompt
+		both, prompt = words, piPrompt
 	}
+	c.taken = [][]string{both, both, words}
 	message := append(slices.Clone(change), say("The plan is another one now.", small))
 	on := []eval.Reply{run, say("It goes well.", small)}
 	c.script = slices.Concat(
 		plan, []eval.Reply{say("The plan is made.", small)},
 		message, []eval.Reply{say("The tests are fine.", small)}, on,
 		message, on,
+		[]eval.Reply{say("That is noted.", small)}, on,
 	)
 	c.drive = func(ctx context.Context, d desk) error {
 		s, err := open(ctx, d)
@@ -89,6 +92,7 @@ func (c agentCase) rewound(open func(context.Context, desk) (sitting, error), ru
 			say(prompt),
 			say(takenPrompt), s.back, say(otherPrompt), s.compact, say(onPrompt),
 			say(takenPrompt), s.back, s.compact, say(onPrompt),
+			say(takenPrompt), s.back, s.compact, say(onPrompt),
 		} {
 			if err := act(ctx); err != nil {
 				return err
@@ -99,16 +103,18 @@ func (c agentCase) rewound(open func(context.Context, desk) (sitting, error), ru
 	return c
 }
 
-// takenBack is nil when the model was told each of the texts before each compaction,
-// and none of them stands in a block, or anywhere in the first turn behind a
-// compaction.
-func takenBack(requests []eval.Request, texts []string) error {
+// takenBack is nil when there were as many compactions as lists of texts, the model was
+// told each text of a list before its compaction, and none of them stands in a block
+// behind it, or anywhere in the first turn.
+func takenBack(requests []eval.Request, taken [][]string) error {
 	told, compactions, opening := map[string]bool{}, 0, false
 	for _, r := range requests {
 		switch {
 		case r.Kind.IsCompaction() && !opening:
-			compactions++
-			for _, text := range texts {
+			if compactions++; compactions > len(taken) {
+				continue
+			}
+			for _, text := range taken[compactions-1] {
 				if !told[text] {
 					return fmt.Errorf("no turn before compaction %d holds %q: the case proves nothing", compactions, text)
 				}
@@ -119,7 +125,7 @@ func takenBack(requests []eval.Request, texts []string) error {
 			if err != nil {
 				return err
 			}
-			for _, text := range texts {
+			for _, text := range slices.Concat(taken...) {
 				holds := bytes.Contains(r.Body, []byte(text))
 				if strings.Contains(j.Block, text) || opening && holds {
 					return fmt.Errorf("a turn behind compaction %d holds %q, which was taken back", compactions, text)
@@ -129,8 +135,8 @@ func takenBack(requests []eval.Request, texts []string) error {
 			opening = false
 		}
 	}
-	if compactions == 0 {
-		return errors.New("the upstream saw no compaction")
+	if compactions != len(taken) {
+		return fmt.Errorf("the upstream saw %d compactions, %d were expected", compactions, len(taken))
 	}
 	return nil
 }

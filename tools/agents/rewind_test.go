@@ -14,24 +14,53 @@ func TestWhatWasTakenBackMustHaveBeenThereAndBeGone(t *testing.T) {
 	block := func(text string) string { return holdfast.BlockOpen + ">" + text + holdfast.BlockClose }
 	compaction := eval.Request{Kind: eval.PlainCompaction}
 	told, clean := turn("use sqlite and a new format"), turn("go on")
+	both, one := []string{"sqlite", "new format"}, []string{"sqlite"}
 	tests := []struct {
 		name     string
+		taken    [][]string
 		requests []eval.Request
 		want     string
 	}{
-		{"gone", []eval.Request{told, clean, compaction, clean}, ""},
-		{"gone, and said anew later", []eval.Request{told, compaction, clean, told, clean, compaction, clean}, ""},
-		{"one of them was never said", []eval.Request{turn("use sqlite"), compaction, clean}, `no turn before compaction 1 holds "new format": the case proves nothing`},
-		{"it was not said again", []eval.Request{told, compaction, clean, compaction, clean}, `no turn before compaction 2 holds "sqlite": the case proves nothing`},
-		{"it stands in the first turn", []eval.Request{told, compaction, turn("sqlite it is")}, `a turn behind compaction 1 holds "sqlite", which was taken back`},
-		{"it stands in a later block", []eval.Request{told, compaction, clean, turn(block("a new format"))}, `a turn behind compaction 1 holds "new format", which was taken back`},
-		{"a compaction that is asked for twice is one", []eval.Request{told, compaction, compaction, clean}, ""},
-		{"no compaction", []eval.Request{told, clean}, "the upstream saw no compaction"},
+		{"gone", [][]string{both}, []eval.Request{told, clean, compaction, clean}, ""},
+		{"gone, and said anew later", [][]string{both, both}, []eval.Request{told, compaction, clean, told, clean, compaction, clean}, ""},
+		{
+			"one of them was never said",
+			[][]string{both},
+			[]eval.Request{turn("use sqlite"), compaction, clean},
+			`no turn before compaction 1 holds "new format": the case proves nothing`,
+		},
+		{
+			"not all were said again",
+			[][]string{both, one},
+			[]eval.Request{told, compaction, clean, turn("use sqlite"), compaction, clean},
+			"",
+		},
+		{
+			"nothing was said again",
+			[][]string{both, one},
+			[]eval.Request{told, compaction, clean, compaction, clean},
+			`no turn before compaction 2 holds "sqlite": the case proves nothing`,
+		},
+		{
+			"it stands in the first turn",
+			[][]string{one},
+			[]eval.Request{told, compaction, turn("sqlite it is")},
+			`a turn behind compaction 1 holds "sqlite", which was taken back`,
+		},
+		{
+			"it stands in a later block",
+			[][]string{both},
+			[]eval.Request{told, compaction, clean, turn(block("a new format"))},
+			`a turn behind compaction 1 holds "new format", which was taken back`,
+		},
+		{"a compaction that is asked for twice is one", [][]string{both}, []eval.Request{told, compaction, compaction, clean}, ""},
+		{"no compaction", [][]string{one}, []eval.Request{told, clean}, "the upstream saw 0 compactions, 1 were expected"},
+		{"a compaction more", [][]string{one}, []eval.Request{told, compaction, clean, compaction, clean}, "the upstream saw 2 compactions, 1 were expected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			if err := takenBack(tt.requests, []string{"sqlite", "new format"}); err != nil {
+			if err := takenBack(tt.requests, tt.taken); err != nil {
 				got = err.Error()
 			}
 			if got != tt.want {
