@@ -359,7 +359,7 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 		}
 		for _, a := range h.anchors[l.next:] {
 			if a.user {
-				ep.asked = len(ep.anchors)
+				ep.asked = len(ep.anchors) + 1
 			}
 			ep.add(a)
 		}
@@ -529,6 +529,8 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)
 		e.record(s, a.b, false)
+	} else if a.ep.round() != a.b.row.Round {
+		e.record(s, a.b, false) // the next process must know what was answered
 	}
 }
 

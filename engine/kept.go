@@ -45,8 +45,9 @@ func (e *Engine) goBack(ctx context.Context, s *session, set *Settings, b *branc
 	ep, kept := b.current(), h.anchors[h.summaryAnchor:]
 	m := ep.match(kept)
 	// Behind that stands the new prompt alone: another thing that is not known was said
-	// elsewhere.
-	if !m.strong || m.next+1 < len(kept) || !ep.goesOn(m.tip) {
+	// elsewhere. Behind a summary that is the one of before, word for word, it may be what
+	// that one had kept.
+	if ep.row.Evidence == h.summary || !m.strong || m.next+1 < len(kept) || !ep.goesOn(m.tip) {
 		return b, nil
 	}
 	fork, err := s.fork(ctx, e, set, b, ep, m.tip, b.row.Thread)

@@ -242,7 +242,7 @@ func (b *branch) beyond(ep *epoch, m match, h *history) bool {
 // have been broken off. One that was answered whole was not, but an agent may leave out
 // its calls: what the user said tells.
 func (ep *epoch) goesOn(tip int) bool {
-	return tip+1 < ep.newest || tip < ep.asked && ep.whole == len(ep.anchors)
+	return tip+1 < ep.round()
 }
 
 // quotedFrom finds the branch whose newest history a compaction prompt quotes.

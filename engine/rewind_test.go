@@ -230,40 +230,45 @@ func TestARewindThatIsCompactedAtOnceShowsInWhatStandsBehindTheSummary(t *testin
 				return join(before, user("in another process"), call("c7", "Bash", "{}"), result("c7", "done"), answer("It was."))
 			}, ""},
 		} {
-			t.Run(form.name+", "+tt.name, func(t *testing.T) {
-				w := newWorld(t)
-				early := w.planned(form.r)
-				before := w.turn(form.r, join(early, user("next")), call("c8", "Bash", "{}"))
-				before = w.turn(form.r, join(before, result("c8", "done")), answer("Done."))
-				h := w.turn(form.r, join(w.rounds(form.r, before, "x"), user("never touch it")), answer("Good."))
-				a := w.begin(form.r, user(fmt.Sprintf(form.frame, "[User]: build it\n\n"+form.model+early[len(early)-1].Answer+"\n\n")))
-				if got := planIn(a.Block); got != changed {
-					t.Fatalf("the summary carries %q, want %q\n%s", got, changed, w.log)
-				}
-				text := "sum\n\n" + a.Block
-				a.Commit(context.Background(), holdfast.TextDigest(text), true)
-				done(a, answer(text))
-				n := join(form.back(text), tt.kept(before[len(early):], h[len(early):])...)
-				n = join(n, user("go on"))
-				for i := range 2 {
-					if i == 1 {
-						w.restart() // what another process finds
+			for _, restarted := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, by another process %v", form.name, tt.name, restarted), func(t *testing.T) {
+					w := newWorld(t)
+					early := w.planned(form.r)
+					before := w.turn(form.r, join(early, user("next")), call("c8", "Bash", "{}"))
+					before = w.turn(form.r, join(before, result("c8", "done")), answer("Done."))
+					h := w.turn(form.r, join(w.rounds(form.r, before, "x"), user("never touch it")), answer("Good."))
+					if restarted {
+						w.restart()
 					}
-					a = w.begin(form.r, n...)
-					got, at := "", -1
-					if a.Insert != nil {
-						got, at = planIn(a.Insert.Text), a.Insert.At
-						if strings.Contains(a.Insert.Text, "never touch it") || strings.Contains(a.Insert.Text, "do x") != (got == changed) {
-							t.Errorf("what was taken back stands in\n%s", a.Insert.Text)
+					a := w.begin(form.r, user(fmt.Sprintf(form.frame, "[User]: build it\n\n"+form.model+early[len(early)-1].Answer+"\n\n")))
+					if got := planIn(a.Block); got != changed {
+						t.Fatalf("the summary carries %q, want %q\n%s", got, changed, w.log)
+					}
+					text := "sum\n\n" + a.Block
+					a.Commit(context.Background(), holdfast.TextDigest(text), true)
+					done(a, answer(text))
+					n := join(form.back(text), tt.kept(before[len(early):], h[len(early):])...)
+					n = join(n, user("go on"))
+					for i := range 2 {
+						if i == 1 {
+							w.restart() // what another process finds
 						}
+						a = w.begin(form.r, n...)
+						got, at := "", -1
+						if a.Insert != nil {
+							got, at = planIn(a.Insert.Text), a.Insert.At
+							if strings.Contains(a.Insert.Text, "never touch it") || strings.Contains(a.Insert.Text, "do x") != (got == changed) {
+								t.Errorf("what was taken back stands in\n%s", a.Insert.Text)
+							}
+						}
+						if got != tt.want || got != "" && at != len(form.back(text))-1 {
+							t.Errorf("turn %d has %q in element %d, want %q\n%s", i, got, at, tt.want, w.log)
+						}
+						done(a, long(fmt.Sprint("yes ", i)))
+						n = join(n, long(fmt.Sprint("yes ", i)), user("and on"))
 					}
-					if got != tt.want || got != "" && at != len(form.back(text))-1 {
-						t.Errorf("turn %d has %q in element %d, want %q\n%s", i, got, at, tt.want, w.log)
-					}
-					done(a, long(fmt.Sprint("yes ", i)))
-					n = join(n, long(fmt.Sprint("yes ", i)), user("and on"))
-				}
-			})
+				})
+			}
 		}
 	}
 }

@@ -90,8 +90,8 @@ type epoch struct {
 	said    map[holdfast.Digest]bool // of the user's texts, while in memory
 	names   map[message]string       // of the texts that extraction heard, while in memory
 	// model wrote the summary that opens it, and answered is how many anchors it
-	// had when an answer was recorded, from 1; asked is the newest one of the user, whole
-	// how many there were when an answer came whole. While in memory.
+	// had when an answer was recorded, from 1; asked is how many it had with the newest
+	// one of the user, whole how many when an answer came whole. While in memory.
 	model    string
 	answered int
 	asked    int
@@ -541,13 +541,22 @@ func (e *Engine) wrote(s *session, err error) {
 	s.whole = true
 }
 
+// round is how many anchors an epoch has before those that may have been broken off: all
+// but the newest round, and with what the user said last where that was answered whole.
+func (ep *epoch) round() int {
+	if ep.whole == len(ep.anchors) {
+		return max(ep.newest, ep.asked)
+	}
+	return ep.newest
+}
+
 // collect adds what the store does not have of b: nothing while its epoch is opening,
 // since the next process would find that epoch without a block.
 func (b *branch) collect(batch *store.Batch) {
 	if b.current().opening != nil {
 		return
 	}
-	b.row.Round = b.current().newest
+	b.row.Round = b.current().round()
 	batch.Branches = append(batch.Branches, b.row)
 	first := max(b.stored.epochs-1, 0)
 	for i := first; i < len(b.epochs); i++ {
