@@ -1,7 +1,8 @@
 package eval
 
-// messagesAnswer is an answer of Anthropic Messages, as a stream and whole.
-func messagesAnswer(req *wireRequest, r Reply, id func(string) string) ([]event, object) {
+// messagesAnswer is an answer of Anthropic Messages, as a stream and whole. It begins
+// with thinking that has the signature, unless that is "".
+func messagesAnswer(req *wireRequest, r Reply, signature string, id func(string) string) ([]event, object) {
 	usage := func(output int) object {
 		return object{
 			{"input_tokens", r.InputTokens},
@@ -39,6 +40,17 @@ func messagesAnswer(req *wireRequest, r Reply, id func(string) string) ([]event,
 			add(object{{"type", "content_block_delta"}, {"index", index}, {"delta", object{{"type", deltaType}, {deltaField, p}}}})
 		}
 		add(object{{"type", "content_block_stop"}, {"index", index}})
+	}
+	if signature != "" {
+		think := func(text, signature string) object {
+			return object{{"type", "thinking"}, {"thinking", text}, {"signature", signature}}
+		}
+		const thought = "Let me look at it."
+		content = append(content, think(thought, signature))
+		add(object{{"type", "content_block_start"}, {"index", 0}, {"content_block", think("", "")}})
+		add(object{{"type", "content_block_delta"}, {"index", 0}, {"delta", object{{"type", "thinking_delta"}, {"thinking", thought}}}})
+		add(object{{"type", "content_block_delta"}, {"index", 0}, {"delta", object{{"type", "signature_delta"}, {"signature", signature}}}})
+		add(object{{"type", "content_block_stop"}, {"index", 0}})
 	}
 	if r.Text != "" {
 		block(object{{"type", "text"}, {"text", ""}}, object{{"type", "text"}, {"text", r.Text}}, "text_delta", "text", r.Text)

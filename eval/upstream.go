@@ -28,6 +28,9 @@ type Config struct {
 	// Side answers what is neither, counted like the turns: calls without tools,
 	// such as those for titles. Nil answers with a fixed text.
 	Side Script
+	// Thinks lets turns in Anthropic's protocol begin with thinking that is bound to what
+	// stands before it, see Moved.
+	Thinks bool
 }
 
 // Upstream is a provider that follows a script and keeps every request. It is
@@ -39,6 +42,7 @@ type Upstream struct {
 	requests []Request
 	count    map[bool]int // requests answered so far; compactions under true
 	ids      int
+	moved    int
 }
 
 // NewUpstream returns an upstream that has seen nothing yet.
@@ -58,6 +62,14 @@ func (u *Upstream) Requests() []Request {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.requests)
+}
+
+// Moved counts the thinking that came back behind something else than it was made behind.
+// A provider with newer models refuses such a request.
+func (u *Upstream) Moved() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.moved
 }
 
 // ServeHTTP records a request and answers it.
@@ -104,7 +116,17 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var whole object
 	switch req.Protocol {
 	case holdfast.Anthropic:
-		events, whole = messagesAnswer(body, reply, u.id)
+		thinking := ""
+		if u.cfg.Thinks {
+			signature, moved := behind(raw)
+			u.mu.Lock()
+			u.moved += moved
+			u.mu.Unlock()
+			if req.Kind == Turn {
+				thinking = signature
+			}
+		}
+		events, whole = messagesAnswer(body, reply, thinking, u.id)
 	case holdfast.Responses:
 		events, whole = responsesAnswer(body, reply, req.Kind == OpaqueCompaction, u.id)
 	case holdfast.Chat:

@@ -27,6 +27,8 @@ type agentCase struct {
 	// values stand in the first prompt, and must survive where the agent has no
 	// plan tool; its plans are empty then.
 	values []string
+	// thinks: its turns begin with thinking that is bound to what stands before it.
+	thinks bool
 	// prepare writes what the agent needs into its home.
 	prepare func(desk) error
 	env     func(base string) []string

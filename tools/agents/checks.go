@@ -36,6 +36,16 @@ func survivedIn(requests []eval.Request, plans [][]holdfast.Step) error {
 	return nil
 }
 
+// holds is nil when no more thinking stands behind something else than it was made
+// behind than without Holdfast: a resumed claude-code tells the model other things of its
+// surroundings than before.
+func holds(without, with int) error {
+	if with > without {
+		return fmt.Errorf("%d pieces of thinking stand behind something else than they were made behind, %d without Holdfast", with, without)
+	}
+	return nil
+}
+
 // lostIn is nil when the first turn behind every compaction holds nothing of
 // the plan.
 func lostIn(requests []eval.Request, plans [][]holdfast.Step) error {

@@ -63,6 +63,7 @@ func rewinds() []agentCase {
 // makes the plan, and change changes it while the message stands.
 func (c agentCase) rewound(open func(context.Context, desk) (sitting, error), run eval.Reply, plan, change []eval.Reply) agentCase {
 	c.name += ", rewound"
+	c.thinks = c.agent == "claude-code"
 	c.plans = [][]holdfast.Step{planned, planned, planned}
 	words := []string{takenChosen}
 	both := append(slices.Clone(words), takenStep)

@@ -53,6 +53,7 @@ type traffic struct {
 	sent        []recorded     // by the agent; nil when direct
 	arrived     []eval.Request // at the upstream
 	compactions int            // that Holdfast counted
+	moved       int            // thinking that does not stand behind what it was made behind
 }
 
 // runCase runs a case in all modes and checks it.
@@ -78,7 +79,7 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 		if failed := play(1, direct, read); failed != nil {
 			return failed
 		}
-		return []check{
+		checks := []check{
 			add("lost without", c.lost(seen[direct].arrived)),
 			add("read: recognised", counted(seen[read].compactions, len(c.plans))),
 			add("read: choice kept", choiceIn(seen[read].arrived, len(c.plans))),
@@ -86,6 +87,10 @@ func runCase(ctx context.Context, c agentCase, w world) []check {
 			add("read: only the plan added", onlyInserted(seen[read].sent, seen[read].arrived)),
 			add("read: taken back", takenBack(seen[read].arrived, c.taken)),
 		}
+		if c.thinks {
+			checks = append(checks, add("read: thinking holds", holds(seen[direct].moved, seen[read].moved)))
+		}
+		return checks
 	}
 	if failed := play(1, direct, off, on, read); failed != nil {
 		return failed
@@ -121,7 +126,7 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 	}
 	ctx, cancel := context.WithTimeout(ctx, sessionLimit)
 	defer cancel()
-	up := eval.NewUpstream(eval.Config{Seed: c.name, Turn: eval.Queue(c.script...)})
+	up := eval.NewUpstream(eval.Config{Seed: c.name, Turn: eval.Queue(c.script...), Thinks: c.thinks})
 	base, stopUpstream, err := serve(ctx, up)
 	if err != nil {
 		return t, err
@@ -159,7 +164,7 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 		return t, err
 	}
 	runErr := c.drive(ctx, d)
-	t.arrived = up.Requests()
+	t.arrived, t.moved = up.Requests(), up.Moved()
 	if front != nil {
 		t.sent = front.all()
 	}
