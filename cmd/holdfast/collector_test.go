@@ -35,3 +35,34 @@ func TestAServerIsCollectedByItsOwnRuleUnlessAPersonSetsAnother(t *testing.T) {
 		})
 	}
 }
+
+func TestMemoryIsGivenBackOnceABurstIsOver(t *testing.T) {
+	const mb = 1 << 20
+	var b burst
+	look := func(name string, allocated, has uint64, want bool, left uint64) {
+		t.Helper()
+		if got := b.over(heap{allocated, has}); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if want {
+			b.given(heap{allocated, left})
+		}
+	}
+	look("it has just begun", 60*mb, 60*mb, false, 0)
+	look("nothing passes: what the start took goes", 60*mb, 60*mb, true, 50*mb)
+	look("little more than what is left", 60*mb, 51*mb, false, 0)
+	look("a burst", 900*mb, 260*mb, false, 0)
+	look("it goes on", 1300*mb, 270*mb, false, 0)
+	look("it is over", 1300*mb+9, 270*mb, true, 220*mb)
+	for range again {
+		look("that was given back", 1300*mb+9, 220*mb, false, 0)
+	}
+	look("sessions may have left memory", 1300*mb+9, 220*mb, true, 50*mb)
+	for range again {
+		look("that was given back as well", 1300*mb+9, 50*mb, false, 0)
+	}
+	look("and others", 1300*mb+9, 50*mb, true, 49*mb)
+	for range 3 * again {
+		look("and nothing comes any more", 1300*mb+9, 49*mb, false, 0)
+	}
+}
