@@ -26,9 +26,17 @@
 //     is the one that counts. Its answer arrives whole.
 //   - pi 0.74.2 sends no id with a compaction in any protocol; it is linked by the
 //     texts that it quotes. Its answer arrives whole.
-//   - cline 3.0.65, qwen-code 0.15.10 and gemini-cli 0.61.0 send no id at all; their
-//     answers arrive whole. gemini-cli asks twice, the second time with the first
+//   - cline 3.0.65, qwen-code 0.15.10 and 0.24.4 and gemini-cli 0.61.0 send no id at
+//     all; their answers arrive whole, but for an <analysis> block of qwen-code 0.24.4. gemini-cli asks twice, the second time with the first
 //     answer in the history: both answers are of one boundary.
+//   - qwen-code 0.24.4 asks for a compaction with the tools of its turns, and a second
+//     time without them when the answer has no <state_snapshot>. Both are one boundary.
+//     It puts a sentence behind the summary, and files that were read behind that.
+//   - qwen-code 0.24.4 takes the text of a plan out of its history once it is approved:
+//     only the answer that showed it has it. It reaches todo_write through tool_call
+//     where it is set to keep it out of "tools", and has it off by default.
+//   - qwen-code 0.24.4 asks behind each turn in a terminal what may be typed next, with
+//     the tools and the history of the turn: a side call.
 //   - crush could not be run: its package brings no binary from the registry.
 //   - codex 0.171.0 makes a thread title in a thread of its own, told by
 //     thread_source "thread_title".
@@ -81,7 +89,7 @@ func Classify(e Evidence) holdfast.Verdict {
 		v.Kind, v.Row = holdfast.SideCall, row
 		return v
 	}
-	if row, ok := sideCallByText(e); ok {
+	if row, ok := sideCallByText(e, v.Agent); ok {
 		v.Kind, v.Row = holdfast.SideCall, row
 		return v
 	}
@@ -91,7 +99,7 @@ func Classify(e Evidence) holdfast.Verdict {
 			return v
 		}
 	}
-	if (v.Agent == ClaudeCode || v.Agent == OpenCode) && e.Request != nil && onlyServerTools(e) {
+	if (v.Agent == ClaudeCode || v.Agent == OpenCode || v.Agent == Qwen) && e.Request != nil && noToolsOfTheAgent(e) {
 		v.Kind, v.Row = holdfast.SideCall, v.Agent+"/no-tools"
 		return v
 	}
@@ -107,30 +115,36 @@ func sideCallByEndpoint(e Evidence) (string, bool) {
 	return "", false
 }
 
-// sideCalls are requests without tools that look like a compaction and are none,
-// by literals in their last user text.
-var sideCalls = []struct{ row, literal, also string }{
+// sideCalls are requests that only literals in their last user text tell: some look
+// like a compaction and are none. They offer no tools, but where tools says so.
+var sideCalls = []struct {
+	row, literal, also string
+	tools              bool
+}{
 	// pi 0.74.2: a turn that is cut in two has a summary of its own beside that of
 	// the history before it, in parallel and in either order. One of them carries
 	// the block: the history's.
-	{"pi/turn-prefix", "<conversation>", "This is the PREFIX of a turn that was too large to keep."},
+	{row: "pi/turn-prefix", literal: "<conversation>", also: "This is the PREFIX of a turn that was too large to keep."},
 	// pi 0.74.2: on the way back from a branch. The history goes on where it was.
-	{"pi/branch-summary", "<conversation>", "Create a structured summary of this conversation branch"},
+	{row: "pi/branch-summary", literal: "<conversation>", also: "Create a structured summary of this conversation branch"},
+	// qwen-code 0.24.4: behind each turn, what the person may type next. The history
+	// goes on without it.
+	{row: "qwen-code/suggestion", literal: "[SUGGESTION MODE: Suggest what the user might naturally type next", tools: true},
 }
 
-// sideSystems are side calls that only their system text tells: qwen-code 0.15.10
-// repeats the whole history to a subagent that looks for what to remember, in
+// sideSystems are side calls that only their system text tells: qwen-code (0.15.10,
+// 0.24.4) repeats the whole history to a subagent that looks for what to remember, in
 // several rounds.
 var sideSystems = []struct{ row, literal string }{
 	{"qwen-code/memory", "You are now acting as the managed memory extraction subagent"},
 	{"qwen-code/recap", "You generate session recaps for a programming assistant CLI."}, // read in its code
 }
 
-func sideCallByText(e Evidence) (string, bool) {
+func sideCallByText(e Evidence, agent string) (string, bool) {
 	if e.Request == nil {
 		return "", false
 	}
-	if e.Protocol == holdfast.Chat && e.System != nil {
+	if (e.Protocol == holdfast.Chat || agent == Qwen) && e.System != nil {
 		for _, text := range e.System() {
 			for _, s := range sideSystems {
 				if strings.HasPrefix(text, s.literal) {
@@ -139,22 +153,23 @@ func sideCallByText(e Evidence) (string, bool) {
 			}
 		}
 	}
-	if e.Request.ToolCount > 0 {
-		return "", false
-	}
 	text := lastText(e.Last)
 	for _, s := range sideCalls {
-		if strings.HasPrefix(text, s.literal) && strings.Contains(text, s.also) {
+		if (s.tools || e.Request.ToolCount == 0) && strings.HasPrefix(text, s.literal) && strings.Contains(text, s.also) {
 			return s.row, true
 		}
 	}
 	return "", false
 }
 
-// onlyServerTools holds for titles (opencode, claude-code), for claude-code's plan
-// names, page summaries (no tools at all) and web searches (one tool that the provider runs). A turn
-// of the conversation always offers tools of its own.
-func onlyServerTools(e Evidence) bool {
+// schemaTool is the tool as which qwen-code's side calls ask for JSON, read in the code
+// of 0.24.4: who speaks next, which memories are of use, whether a command is safe.
+const schemaTool = "respond_in_schema"
+
+// noToolsOfTheAgent holds for titles (opencode, claude-code, qwen-code), for claude-code's
+// plan names, page summaries (no tools at all) and web searches (one tool that the provider
+// runs), and for answers in a schema. A turn of the conversation always offers tools of its own.
+func noToolsOfTheAgent(e Evidence) bool {
 	switch {
 	case e.Request.ToolCount == 0:
 		return true
@@ -162,7 +177,7 @@ func onlyServerTools(e Evidence) bool {
 		return false
 	}
 	for _, t := range e.Tools() {
-		if !t.Server {
+		if !t.Server && t.Name != schemaTool {
 			return false
 		}
 	}

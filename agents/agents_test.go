@@ -300,8 +300,15 @@ func TestSyntheticTexts(t *testing.T) {
 		"<command-message>db</command-message>\n<command-name>/db</command-name>":                                true,
 		"<command-message>db</command-message>\n<command-name>/db</command-name>\n<command-args></command-args>": true,
 		"<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>": true,
-		"[Request interrupted by user for tool use]":                true,
-		"Implement the plan.":                                       false,
+		"[Request interrupted by user for tool use]":                                               true,
+		"<plan-mode-active>\nx\n</plan-mode-active>":                                               true,
+		"<background-tasks>\nx\n</background-tasks>":                                               true,
+		"The following files were recently accessed before context was compacted. They are listed": true,
+		"Recently accessed file (full current content embedded):\n\n## /p/notes.txt":               true,
+		"Recent visual snapshots preserved from before context was compacted (most recent last).":  true,
+		"<qwen:user-prompt-submit-context>\nx\n</qwen:user-prompt-submit-context>":                 true,
+		"Recently accessed files are slow to open":                                                 false,
+		"Implement the plan.": false,
 		"Another language model started to solve this problem and…": true,
 	} {
 		if got := agents.Synthetic(text); got != want {
@@ -323,6 +330,8 @@ func TestWhatACompactionMustNotTakeOut(t *testing.T) {
 		{"an edit of it", "edit", `{"filePath":"/p/.opencode/plans/1.md","oldString":"a","newString":"b"}`, true},
 		{"an edit of any other file", "replace", `{"file_path":"/p/plan.md","old_string":"a","new_string":"b"}`, false},
 		{"any other file", "Write", `{"file_path":"/p/plan.md","content":"# Plan"}`, false},
+		{"a plan list behind a bridge", "tool_call", `{"name":"todo_write","arguments":{"todos":[]}}`, true},
+		{"another tool behind a bridge", "tool_call", `{"name":"web_fetch","arguments":{"url":"x"}}`, false},
 		{"arguments that a model broke off", "Write", `{"file_path":"/home/u/.claude/pla`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -60,9 +61,9 @@ var carriers = []Carrier{
 	{Tool: "write", Agent: OpenCode, Shape: PlanFile, Versions: []string{"1.18.33"}},
 	{Tool: "edit", Agent: OpenCode, Shape: PlanEdit, Done: []string{"Edit applied successfully"}, Versions: []string{"1.18.33"}},
 	{Tool: "plan_exit", Agent: OpenCode, Shape: ExitPlan, Done: []string{"User approved"}, Versions: []string{"1.18.33"}},
-	{Tool: "todo_write", Agent: Qwen, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"Todos have been", "Todo list has been cleared."}, Versions: []string{"0.15.10"}},
-	{Tool: "ask_user_question", Agent: Qwen, Shape: Ask, Done: []string{"User has provided the following answers:"}, Versions: []string{"0.15.10"}},
-	{Tool: "exit_plan_mode", Agent: Qwen, Shape: ExitPlan, Done: []string{"User has approved", "Plan approved"}, Versions: []string{"0.15.10", "0.61.0"}},
+	{Tool: "todo_write", Agent: Qwen, Shape: Snapshot, List: "todos", Text: "content", Status: "status", Done: []string{"Todos have been", "Todo list has been cleared.", "Todo list is already up to date."}, Versions: []string{"0.15.10", "0.24.4"}},
+	{Tool: "ask_user_question", Agent: Qwen, Shape: Ask, Done: []string{"User has provided the following answers:"}, Versions: []string{"0.15.10", "0.24.4"}},
+	{Tool: "exit_plan_mode", Agent: Qwen, Shape: ExitPlan, Done: []string{"User has approved", "User approved.", "Plan approved"}, Versions: []string{"0.15.10", "0.24.4", "0.61.0"}},
 	{Tool: "write_todos", Agent: Gemini, Shape: Snapshot, List: "todos", Text: "description", Status: "status", Done: []string{"Successfully"}, Versions: []string{"0.61.0"}},
 	{Tool: "ask_user", Agent: Gemini, Shape: Ask, Versions: []string{"0.61.0"}},
 	{Tool: "write_file", Agent: Gemini, Shape: PlanFile, Versions: []string{"0.61.0"}},
@@ -93,6 +94,40 @@ func CarrierOf(tool string) (Carrier, bool) {
 // DeferredLoader is the tool by which claude-code loads tools that a request
 // does not list. Where it is offered, any carrier of that agent may be called.
 const DeferredLoader = "ToolSearch"
+
+// bridge is the tool by which qwen-code 0.24 calls tools that it keeps out of a request,
+// by name. Of the carriers that is todo_write, where the setting tools.eager leaves it
+// out; ask_user_question and exit_plan_mode are offered always (read in its code).
+const bridge = "tool_call"
+
+// Bridges reports whether calls of a tool may stand for calls of another one.
+func Bridges(tool string) bool { return tool == bridge }
+
+// Meant is the call that a call stands for: one of a bridge with the name and the
+// arguments in it, any other as it is.
+func Meant(call holdfast.ToolCall) holdfast.ToolCall {
+	if !Bridges(call.Name) {
+		return call
+	}
+	var args struct {
+		Name      string         `json:"name"`
+		Arguments jsontext.Value `json:"arguments"`
+	}
+	if json.Unmarshal(call.Arguments, &args) != nil || args.Name == "" {
+		return call
+	}
+	call.Name, call.Arguments = args.Name, []byte(args.Arguments)
+	return call
+}
+
+// PlanLeftOut reports whether the arguments of a call that showed a plan hold none any
+// more: qwen-code 0.24.4 puts a note in its place once the plan is approved.
+func PlanLeftOut(arguments []byte) bool {
+	var args struct {
+		Plan string `json:"plan"`
+	}
+	return json.Unmarshal(arguments, &args) == nil && strings.HasPrefix(args.Plan, "[Plan approved and saved to ")
+}
 
 // PlanFilePath reports whether a written file is the plan of a plan mode
 // (a Markdown file
@@ -150,6 +185,7 @@ func (s Shape) PlanText() bool { return s == PlanFile || s == PlanEdit }
 // Carries reports whether a call states the plan, or asks for an answer of the
 // user: what a compaction must not take out.
 func Carries(call holdfast.ToolCall) bool {
+	call = Meant(call)
 	c, ok := CarrierOf(call.Name)
 	if !ok || !c.Shape.PlanText() {
 		return ok

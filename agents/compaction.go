@@ -108,6 +108,18 @@ var compactions = []Row{
 		place: lastUserText, literal: "First, reason in your scratchpad. Then, generate the <state_snapshot>.", noTools: true,
 	},
 	{
+		// With the tools of its turns, where the provider caches what stands before.
+		ID: "qwen-code/compact-shared", Agent: Qwen, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.24.4"}, Fixture: "qwen-code-0.24.4/todos-compact",
+		place: lastUserText, literal: "You are the component that summarizes a conversation when its context window is about to overflow.",
+		also: "Then, produce the <state_snapshot> XML.",
+	},
+	{
+		ID: "qwen-code/compact-cold", Agent: Qwen, Summary: holdfast.PlainSummary,
+		Versions: []string{"0.24.4"}, Fixture: "qwen-code-0.24.4/todos-compact",
+		place: lastUserText, literal: "First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.", noTools: true,
+	},
+	{
 		ID: "gemini-cli/compact", Agent: Gemini, Protocol: holdfast.Gemini, Summary: holdfast.PlainSummary,
 		Versions: []string{"0.61.0"}, Fixture: "gemini-cli-0.61.0/todos-compact",
 		place: lastUserText, literal: "Generate a new <state_snapshot> based on the provided history.",

@@ -51,6 +51,14 @@ var syntheticPrefixes = []string{
 	"<session_context>",
 	filesBegin,
 	filesEnd,
+	// qwen-code 0.24.4; but for reminders read in its code: what it puts behind a summary,
+	// and what a hook adds to a prompt
+	"<plan-mode-active>",
+	"<background-tasks>",
+	"The following files were recently accessed before context was compacted.",
+	"Recently accessed file (full current content embedded):",
+	"Recent visual snapshots preserved from before context was compacted",
+	"<qwen:user-prompt-submit-context>",
 	// crush, read in its source
 	"The previous session was interrupted because it got too long",
 	// our own block, wherever it was put
@@ -187,6 +195,10 @@ func commandArgs(text string) string {
 	return strings.TrimSpace(m[1])
 }
 
+// whileAtWork is what qwen-code 0.24 puts before what the person types while a tool runs,
+// read in its code.
+const whileAtWork = "[User message received during tool execution]: "
+
 // wrapper is what cline puts around or before the words of the user.
 var wrapper = regexp.MustCompile(`(?s)^(?:<mode_notice>.*?</mode_notice>\s*)?(?:<user_input[^>]*>(.*)</user_input>\s*$)?`)
 
@@ -198,6 +210,9 @@ func UserText(text string) string {
 	}
 	if words := withoutFiles(t); words != t {
 		return words
+	}
+	if words, ok := strings.CutPrefix(t, whileAtWork); ok {
+		return strings.TrimSpace(words)
 	}
 	m := wrapper.FindStringSubmatchIndex(t)
 	switch {

@@ -57,6 +57,7 @@ func TestUserText(t *testing.T) {
 		},
 		{"files are cut out", "see @a\n--- Content from referenced files ---\nContent from @a:\nx\n--- End of content ---\nand go", "see @a\nand go"},
 		{"files hold their last line", "see @a\n--- Content from referenced files ---\nx\n--- End of content ---\ny\n--- End of content ---", "see @a"},
+		{"what is typed while a tool runs", "\n[User message received during tool execution]: use postgres", "use postgres"},
 		{"files without an end go to the end", "see @a\n--- Content from referenced files ---\nx", "see @a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -93,6 +93,7 @@ func TestFoldWordsOnAPlan(t *testing.T) {
 		{"the dialog was closed", []continuity.Call{write, call("x", "exit_plan_mode", `{}`, "User cancelled the plan approval dialog. The plan was not approved and you are still in Plan Mode.")}, "none", "proposed: 1. archive"},
 		{"the call was malformed", []continuity.Call{write, failed("x", "exit_plan_mode", `{}`, "params must have required property 'plan_filename'")}, "none", "proposed: 1. archive"},
 		{"qwen-code's user said no", []continuity.Call{call("x", "exit_plan_mode", `{"plan":"1. archive"}`, "Plan execution was not approved. Remaining in plan mode.")}, "none", "rejected: 1. archive"},
+		{"qwen-code's user said yes", []continuity.Call{call("x", "exit_plan_mode", `{"plan":"1. archive"}`, "User approved. You can now start coding.")}, "accepted pending:archive", "none"},
 		{
 			"the end of plan mode without a plan approves none",
 			[]continuity.Call{

@@ -382,6 +382,9 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 		if call.seq < l.next && known && at < b.foldedThrough {
 			continue // folded before this process read the branch
 		}
+		if asked := b.askedBy(call.Tool); asked != nil && agents.PlanLeftOut(call.Arguments) {
+			call.Arguments = asked
+		}
 		news = append(news, call)
 	}
 	for _, call := range b.asked {
@@ -401,6 +404,16 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 	if b.effective.Digest != before {
 		e.observe(b)
 	}
+}
+
+// askedBy is what the newest answer asked of a tool; nil for nothing.
+func (b *branch) askedBy(tool string) []byte {
+	for _, call := range b.asked {
+		if call.Tool == tool {
+			return call.Arguments
+		}
+	}
+	return nil
 }
 
 // foldAll folds confirmed calls, with a revision for each that changes
@@ -438,7 +451,7 @@ func (e *Engine) await(ctx context.Context, written <-chan error) {
 // Keep says of which tools a stream reader should keep the arguments.
 func (a *Attempt) Keep(tool string) bool {
 	c, ok := agents.CarrierOf(tool)
-	return ok && c.Early()
+	return ok && c.Early() || agents.Bridges(tool)
 }
 
 // Relayed notes that the answer's terminal event goes to the client now, so
@@ -517,8 +530,8 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			at++
 		case holdfast.ToolCall:
 			at++
-			if a.counts(ev) {
-				calls = append(calls, continuity.Call{ID: ev.ID, Tool: ev.Name, Arguments: ev.Arguments})
+			if meant := agents.Meant(ev); a.counts(ev.Name, meant) {
+				calls = append(calls, continuity.Call{ID: ev.ID, Tool: meant.Name, Arguments: meant.Arguments})
 				s.memo.carriers[ev.ID] = true
 				seq = at
 			}
@@ -534,13 +547,13 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	}
 }
 
-// counts reports whether a call of the answer is folded at once: it carries
-// something, the request offered it, and its result is not known already, as that
-// of a call is which a turn brings that was sent again.
-func (a *Attempt) counts(call holdfast.ToolCall) bool {
+// counts reports whether a call of the answer, made by a tool, is folded at once: it
+// carries something, the request offered the tool, and its result is not known already,
+// as that of a call is which a turn brings that was sent again.
+func (a *Attempt) counts(tool string, call holdfast.ToolCall) bool {
 	c, ok := agents.CarrierOf(call.Name)
 	return ok && c.Early() && carries(c, call.Arguments) && !a.b.done[call.ID] &&
-		(a.offers[call.Name] || a.offers[agents.DeferredLoader])
+		(a.offers[tool] || a.offers[agents.DeferredLoader])
 }
 
 // offered are the carriers that a request lets the model call. Agents send the
@@ -550,7 +563,7 @@ func (s *session) offered(in Inbound, tools func() []holdfast.Tool) map[string]b
 	if s.offers == nil || s.toolsKey != key {
 		s.toolsKey, s.offers = key, map[string]bool{}
 		for _, t := range tools() {
-			if _, ok := agents.CarrierOf(t.Name); ok || t.Name == agents.DeferredLoader {
+			if _, ok := agents.CarrierOf(t.Name); ok || t.Name == agents.DeferredLoader || agents.Bridges(t.Name) {
 				s.offers[t.Name] = true
 			}
 		}

@@ -204,6 +204,7 @@ func recurs(id string) bool { return placeless(id) || counted.MatchString(id) }
 
 func (el *element) call(ev holdfast.ToolCall) {
 	m := callMark(ev)
+	ev = agents.Meant(ev)
 	if carrier, ok := agents.CarrierOf(ev.Name); ok && carries(carrier, ev.Arguments) {
 		m.call = ev.ID
 		if el.calls == nil {

@@ -108,7 +108,7 @@ func (m *memo) read(e *Engine, codec Codec, in Inbound, agent string, marker, wo
 	wanted := func(id string) bool {
 		if tool, ok := strings.CutSuffix(id, "#"); ok {
 			_, ok := agents.CarrierOf(tool)
-			return ok
+			return ok || agents.Bridges(tool)
 		}
 		_, ok := r.h.calls[id]
 		return ok || m.carriers[id] || slices.ContainsFunc(r.open, func(c openCall) bool { return c.id == id })

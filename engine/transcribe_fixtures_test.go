@@ -121,9 +121,10 @@ func mostIn(histories [][]string, s string) (most int) {
 	return most
 }
 
-// unnamed reports whether the agent of a session sends no id of it.
+// unnamed reports whether the agent of a session sends no id of it. Qwen-code sends none
+// either; from 0.24 on it writes more behind a summary, which is found by its block then.
 func unnamed(name string) bool {
-	return strings.HasPrefix(name, "gemini-cli") || strings.HasPrefix(name, "pi-") || strings.HasPrefix(name, "cline")
+	return strings.HasPrefix(name, "gemini-cli") || strings.HasPrefix(name, "pi-") || strings.HasPrefix(name, "cline") || strings.HasPrefix(name, "qwen-code-0.24")
 }
 
 // capturedRequest is a captured request with what its history says.

@@ -80,6 +80,7 @@ func (codec) Tools([]byte) []holdfast.Tool {
 		{Name: "write"},
 		{Name: "plan_exit"},
 		{Name: "todowrite"},
+		{Name: "tool_call"},
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	piMarkBehind         = "The messages above are"
 	clineMark            = "Summarize this session for continuation."
 	scratchpadMark       = "First, reason in your scratchpad."
+	analysisMark         = "First, reason in your <analysis> block."
+	qwenSharedMark       = "You are the component that summarizes a conversation"
 	geminiSecondMark     = "Critically evaluate the <state_snapshot>"
 )
 
@@ -34,6 +36,7 @@ var wholeMarks = []struct {
 	{literal: piMark, also: piMarkBehind},
 	{protocol: holdfast.Chat, literal: clineMark},
 	{protocol: holdfast.Chat, literal: scratchpadMark},
+	{literal: analysisMark},
 	{protocol: holdfast.Gemini, also: scratchpadMark},
 	{protocol: holdfast.Gemini, literal: geminiSecondMark},
 }
@@ -155,6 +158,8 @@ func kindOf(r *http.Request, p holdfast.Protocol, body *wireRequest) Kind {
 		return OpaqueCompaction
 	case p == holdfast.Responses && (codexSaysCompaction(r.Header) || endsWith(body.Input, codexCompactionMark, "")):
 		return PlainCompaction
+	case endsWith(body.history(), qwenSharedMark, analysisMark):
+		return PlainCompaction // with the tools of its turns
 	case len(body.Tools) > 0:
 		return Turn
 	}

@@ -76,8 +76,9 @@ func Capsule(entries []holdfast.Entry, branch holdfast.BranchID, redact func(str
 		case holdfast.AssistantMessage:
 			f.texts[string(e.ID)] = true
 		case holdfast.ToolCall:
-			if _, carries := agents.CarrierOf(event.Name); carries {
-				f.call(continuity.Call{ID: event.ID, Tool: event.Name, Arguments: event.Arguments})
+			meant := agents.Meant(event)
+			if _, carries := agents.CarrierOf(meant.Name); carries {
+				f.call(continuity.Call{ID: event.ID, Tool: meant.Name, Arguments: meant.Arguments})
 			}
 		case holdfast.ToolResult:
 			if waiting := f.open[event.CallID]; len(waiting) > 0 {

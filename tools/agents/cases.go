@@ -18,6 +18,9 @@ type agentCase struct {
 	agent string // for --only
 	pkg   npmPackage
 	path  string // of the binary or script, once installed
+	// node is the version of Node.js that it needs, from npm as well; "": what is there.
+	node     string
+	nodePath string
 	// drive plays the session: every start of the agent, every prompt.
 	drive func(context.Context, desk) error
 	// script is what the model answers, turn by turn.
@@ -41,7 +44,8 @@ type agentCase struct {
 func cases() []agentCase {
 	return slices.Concat([]agentCase{
 		geminiCase(),
-		qwenCase(),
+		qwenCase("0.15.10", 990_000),
+		newerQwen(qwenCase("0.24.4", 900_000)),
 		clineCase(),
 		openCodeCase(),
 		claudeCase("claude-code 2.1.197", "2.1.197", claudeTasks()),

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ const startLimit = 90 * time.Second
 // desk is where one session of an agent takes place.
 type desk struct {
 	path string // the agent's binary, or its script for node
+	node string // that runs it; "": the one on the machine
 	home string
 	work string // its working directory
 	base string // of what it talks to, without a path
@@ -40,7 +42,7 @@ func (d desk) put(name, text string) error {
 func (d desk) command(ctx context.Context, args ...string) *exec.Cmd {
 	name := d.path
 	if filepath.Ext(name) == ".js" {
-		name, args = "node", append([]string{d.path}, args...)
+		name, args = cmp.Or(d.node, "node"), append([]string{d.path}, args...)
 	}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = d.work

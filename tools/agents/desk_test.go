@@ -48,6 +48,9 @@ func TestAScriptOfNodeIsRunByNode(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
+	if got := (desk{path: "/x/cli.js", node: "/y/node"}).command(t.Context(), "-p").Args; !slices.Equal(got, []string{"/y/node", "/x/cli.js", "-p"}) {
+		t.Errorf("with a node of its own: got %q", got)
+	}
 }
 
 func TestARunningAgentIsSpokenToInLines(t *testing.T) {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -23,6 +25,12 @@ func claudePackage(version string) npmPackage {
 
 func codexPackage(version string) npmPackage {
 	return npmPackage{"@openai/codex", version, "@openai/codex-*/vendor/*/bin/codex"}
+}
+
+// nodePackage is Node.js for this platform, as npm serves it.
+func nodePackage(version string) npmPackage {
+	arch := map[string]string{"amd64": "x64", "386": "x86"}[runtime.GOARCH]
+	return npmPackage{"node-" + runtime.GOOS + "-" + cmp.Or(arch, runtime.GOARCH), version, "node-*/bin/node"}
 }
 
 // cacheDir is where installed agents are kept between runs.

@@ -111,6 +111,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, er
 		if cases[i].path, err = install(ctx, cache, cases[i].pkg, stderr); err != nil {
 			return false, err
 		}
+		if cases[i].node == "" {
+			continue
+		}
+		if cases[i].nodePath, err = install(ctx, cache, nodePackage(cases[i].node), stderr); err != nil {
+			return false, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "holdfast-agents-")
 	if err != nil {

@@ -5,14 +5,11 @@ import (
 	"github.com/holdfast-dev/holdfast/eval"
 )
 
-// qwenFull is usage that makes it compact in the middle of a turn, of the window
-// that it knows the model to have.
-const qwenFull = 990_000
-
 // qwenCase is a session with a compaction by hand and one in the middle of a
 // turn, resumed by every start but not behind the second: what it takes up then
-// differs from run to run.
-func qwenCase() agentCase {
+// differs from run to run. full is usage that makes it compact in the middle of a turn,
+// of the window that it knows the model to have.
+func qwenCase(version string, full int) agentCase {
 	const session = "5f0c2f52-9d0e-4f4e-8a51-6b1f6f6f0a02"
 	ask := func(option, prompt string) start {
 		return func(string) []string {
@@ -26,13 +23,13 @@ func qwenCase() agentCase {
 	}
 	look := call("glob", fields{"pattern": "*.sql"}) // its shell takes seconds to begin
 	return agentCase{
-		name: "qwen-code 0.15.10", agent: "qwen-code",
-		pkg: npmPackage{"@qwen-code/qwen-code", "0.15.10", "@qwen-code/qwen-code/cli.js"},
+		name: "qwen-code " + version, agent: "qwen-code",
+		pkg: npmPackage{"@qwen-code/qwen-code", version, "@qwen-code/qwen-code/cli.js"},
 		script: []eval.Reply{
 			write(planned), look, write(first), say("The plan is made, and the first part is finished.", small),
 			// here it is told to compact
 			write(second), say("Another part is finished.", small),
-			using(qwenFull, look),
+			using(full, look),
 			// here it compacts by itself
 			look, say("It goes well.", small),
 		},
@@ -43,11 +40,17 @@ func qwenCase() agentCase {
 		plans: [][]holdfast.Step{first, second},
 		prepare: func(d desk) error {
 			return d.put(".qwen/settings.json", `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},`+
-				`"telemetry":{"enabled":false},"general":{"enableAutoUpdate":false},"memory":{"enableManagedAutoMemory":false},`+
+				`"telemetry":{"enabled":false},"general":{"enableAutoUpdate":false},"memory":{"enableManagedAutoMemory":false},"tools":{"todoWrite":{"enabled":true}},`+
 				`"model":{"name":"qwen3-coder-plus"}}`)
 		},
 		env: func(base string) []string {
 			return []string{"OPENAI_API_KEY=sk-dummy", "OPENAI_BASE_URL=" + base + "/v1", "OPENAI_MODEL=qwen3-coder-plus"}
 		},
 	}
+}
+
+// newerQwen is a session of a version that needs Node.js 22.
+func newerQwen(c agentCase) agentCase {
+	c.node = "22.23.5"
+	return c
 }

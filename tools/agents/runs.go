@@ -158,7 +158,7 @@ func runSession(ctx context.Context, c agentCase, m mode, n int, w world) (t tra
 		}
 		defer stopRelay()
 	}
-	d := desk{path: c.path, home: home, work: work, base: base, env: c.env(base)}
+	d := desk{path: c.path, node: c.nodePath, home: home, work: work, base: base, env: c.env(base)}
 	defer endAllOf(home)
 	if err := c.prepare(d); err != nil {
 		return t, err

@@ -43,6 +43,7 @@ fi
 if [ -n "${QWEN_VERSION:-}" ]; then
 	sequence qwen-compact "qwen-code-$QWEN_VERSION/todos-compact"
 	sequence qwen-plan "qwen-code-$QWEN_VERSION/tui-plan-mode"
+	case "$QWEN_VERSION" in 0.1[0-9].*) ;; *) sequence qwen-deferred "qwen-code-$QWEN_VERSION/deferred-tools" ;; esac
 fi
 if [ -n "${GEMINI_VERSION:-}" ]; then
 	sequence gemini-compact "gemini-cli-$GEMINI_VERSION/todos-compact"

@@ -5,6 +5,9 @@
 . "$(dirname "$(readlink -f "$0")")/lib-qwen.sh"
 begin qwen-compact
 qwen_seed
+# 0.24 asks with the tools of its turns, and again without them where no snapshot comes
+# back; only with the second are tokens compared.
+case "$(qwen_version)" in 0.1[0-9].*) ASKED="" ;; *) ASKED='{"compaction":true,"usage":5000,"text":"no snapshot"},' ;; esac
 todos() { printf '{"name":"todo_write","input":{"todos":[{"id":"1","content":"alpha","status":"%s"},{"id":"2","content":"beta","status":"%s"}]}}' "$1" "$2"; }
 
 mark todos
@@ -36,19 +39,25 @@ qwen_p -r "$SID" '/compress' >out.txt 2>&1
 mark epoch-first
 qwen_p -r "$SID" 'prompt after the second compaction' >out.txt 2>&1
 mark empty
-script '[{"compaction":true}]'
+script "[$ASKED"'{"compaction":true}]'
 qwen_p -r "$SID" '/compress' >out-empty.txt 2>&1
 mark after-empty
 qwen_p -r "$SID" 'prompt after an empty summary' >out.txt 2>&1
 mark refused
-script '[{"compaction":true,"usage":1000,"text":"<state_snapshot>\nscripted summary 9\n</state_snapshot>"}]'
+script "[$ASKED"'{"compaction":true,"usage":1000,"text":"<state_snapshot>\nscripted summary 9\n</state_snapshot>"}]'
 qwen_p -r "$SID" '/compress' >out-refused.txt 2>&1
 mark after-refused
 qwen_p -r "$SID" 'prompt after a refused summary' >out.txt 2>&1
 mark auto-in-turn
-script '[{"tools":[{"name":"run_shell_command","input":{"command":"echo one","is_background":false}}],"usage":990000},{"compaction":true,"usage":500000,"text":"<state_snapshot>\nscripted summary 3\n</state_snapshot>"},
+script '[{"tools":[{"name":"run_shell_command","input":{"command":"echo one","is_background":false}}],"usage":900000},{"compaction":true,"usage":500000,"text":"<state_snapshot>\nscripted summary 3\n</state_snapshot>"},
   {"tools":['"$(todos pending in_progress)"']},{"text":"turn done"}]'
 qwen_p -r "$SID" 'a long turn' >out.txt 2>&1
 mark epoch-first
 qwen_p -r "$SID" 'prompt after the automatic compaction' >out.txt 2>&1
+[ -z "$ASKED" ] && end && exit
+mark asked-again
+script "[$ASKED"'{"compaction":true,"usage":5000,"text":"<state_snapshot>\nscripted summary 4\n</state_snapshot>"}]'
+qwen_p -r "$SID" '/compress' >out-again.txt 2>&1
+mark epoch-first
+qwen_p -r "$SID" 'prompt after being asked again' >out.txt 2>&1
 end

@@ -11,6 +11,8 @@ DB='{"question":"Which db?","header":"DB","multiSelect":false,"options":[{"label
 OS='{"question":"Which systems?","header":"OS","multiSelect":true,"options":[{"label":"linux","description":"l"},{"label":"macos","description":"m"}]}'
 ask() { script '[{"tools":[{"name":"ask_user_question","input":{"questions":['"$1"']}}]},{"text":"understood"}]'; }
 plan() { script '[{"tools":[{"name":"exit_plan_mode","input":{"plan":"# Plan\n1. alpha\n2. beta\n"}}]},{"text":"understood"}]'; }
+# allow: yes, where it asks before a tool.
+allow() { if screen | grep -qF 'Do you want to proceed?'; then press Enter; fi; }
 mark ask
 ask "$DB"; say 'ask about the db'
 press Down Enter
@@ -34,9 +36,11 @@ press Enter
 mark subagent
 script '[{"tools":[{"name":"agent","input":{"description":"say hi","prompt":"say hi as a subagent","subagent_type":"general-purpose"}}]},{"text":"hi from the subagent"},{"text":"understood"}]'
 say 'start a subagent'
+allow
 mark interrupted
 script '[{"tools":[{"name":"run_shell_command","input":{"command":"tail -f /dev/null","is_background":false}}]}]'
 keys -l 'run something'; sleep 0.6; keys Enter; sleep 4
+allow; sleep 2
 press C-c
 say 'a prompt after the interruption'
 mark manual

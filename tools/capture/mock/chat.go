@@ -27,9 +27,10 @@ func (b chatBody) compaction() form {
 var summarizers = []string{
 	"You are a context summarization a", // agent (opencode), assistant (pi)
 	"Provide a detailed summary of our conversation above.",
-	"You are the component that summarizes internal chat history", // qwen-code
-	"Summarize the provided coding session into a concise contin", // cline
-	"responsible for distilling chat history into a structured",   // gemini-cli
+	"You are the component that summarizes internal chat history",   // qwen-code 0.15
+	"You are the component that summarizes a conversation when its", // qwen-code 0.24, with tools and without
+	"Summarize the provided coding session into a concise contin",   // cline
+	"responsible for distilling chat history into a structured",     // gemini-cli
 }
 
 func asksForSummary(texts ...json.RawMessage) form {

@@ -118,6 +118,10 @@ func TestWhoGetsTheScriptedAnswer(t *testing.T) {
 			`{"tools":[],"messages":[{"role":"user","content":"hi"}]}`, `"text":"{\"title\":\"Scripted title\"}"`,
 		},
 		{
+			"a compaction that offers tools gets a summary", "/v1/chat/completions",
+			`{` + tools + `,"messages":[{"role":"user","content":"You are the component that summarizes a conversation when its context window is about to overflow."}]}`, `scripted summary 1`,
+		},
+		{
 			"a compaction of messages gets a summary", "/v1/messages",
 			`{` + tools + `,"messages":[{"role":"user","content":"CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."}]}`, `scripted summary 1`,
 		},
