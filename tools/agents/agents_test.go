@@ -425,7 +425,7 @@ func TestAnInstalledAgentIsFoundAndNotFetchedAgain(t *testing.T) {
 }
 
 func TestChooseKeepsTheNamedAgents(t *testing.T) {
-	for names, want := range map[string]int{"": 17, "codex": 4, "claude-code": 4, "codex, claude-code": 8, "pi": 4, "qwen-code,gemini-cli,cline,opencode": 5} {
+	for names, want := range map[string]int{"": 19, "codex": 4, "claude-code": 4, "codex, claude-code": 8, "pi": 5, "qwen-code,gemini-cli,cline,opencode": 6} {
 		got, err := choose(cases(), names)
 		if err != nil || len(got) != want {
 			t.Errorf("--only %q: got %d cases, %v; want %d", names, len(got), err, want)

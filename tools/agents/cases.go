@@ -45,7 +45,7 @@ func cases() []agentCase {
 	return slices.Concat([]agentCase{
 		geminiCase(),
 		qwenCase("0.15.10", 990_000),
-		newerQwen(qwenCase("0.24.4", 900_000)),
+		onNode22(qwenCase("0.24.4", 900_000)),
 		clineCase(),
 		openCodeCase(),
 		claudeCase("claude-code 2.1.197", "2.1.197", claudeTasks()),
@@ -54,9 +54,16 @@ func cases() []agentCase {
 	}, rewinds(), []agentCase{
 		codexCase("codex 0.171.0, local", codexLocal),
 		codexCase("codex 0.171.0, remote", codexRemote),
-		piCase("chat", "openai-completions"),
-		piCase("responses", "openai-responses"),
+		piCase("0.74.2", "chat", "openai-completions"),
+		piCase("0.74.2", "responses", "openai-responses"),
+		onNode22(piCase("1.6.0", "chat", "openai-completions")),
 	})
+}
+
+// onNode22 is a session of a version that needs Node.js 22.
+func onNode22(c agentCase) agentCase {
+	c.node = "22.23.5"
+	return c
 }
 
 // steps of the plan; no prompt names them.

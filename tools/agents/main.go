@@ -8,14 +8,14 @@
 // into a cache ($HOLDFAST_AGENTS_CACHE, or .cache/holdfast/agents below the
 // user's home), then runs each of them headless, with a home directory of its
 // own and a dummy key, against the scripted upstream of package eval. Nothing
-// but the installation leaves the machine. Node 20 and npm are needed. The
-// agents are steered by the scripted answers alone: the model makes a plan, works
-// on it, and reports so much usage that the agent compacts. Where an agent can be
-// told to compact, one of the two compactions of its session is by hand. All but
-// cline, which needs a terminal for it, take their session up again after a
-// restart; opencode and pi fork it, too. In sessions of their own, claude-code,
-// codex, opencode and pi go back to before a message that changed the plan, and
-// compact what is left.
+// but the installation leaves the machine. Node 20 and npm are needed; versions
+// that need Node 22 are run by one from npm. The agents are steered by the
+// scripted answers alone: the model makes a plan, works on it, and reports so
+// much usage that the agent compacts. Where an agent can be told to compact, one
+// of the two compactions of its session is by hand. All but cline, which needs a
+// terminal for it, take their session up again after a restart; opencode and pi
+// fork it, too. In sessions of their own, claude-code, codex, opencode and pi go
+// back to before a message that changed the plan, and compact what is left.
 //
 // Each case runs four times: directly, through `holdfast serve` with the feature
 // off, with it on, and with a scripted model that reads the session for what the

@@ -30,10 +30,10 @@ var (
 // piCase is a session in one protocol, with a compaction by hand and one after a
 // turn, a restart and a fork. It has no plan tool: what must survive are the
 // user's words.
-func piCase(provider, api string) agentCase {
+func piCase(version, provider, api string) agentCase {
 	return agentCase{
-		name: "pi 0.74.2, " + provider, agent: "pi",
-		pkg: npmPackage{"@earendil-works/pi-coding-agent", "0.74.2", "@earendil-works/pi-coding-agent/dist/cli.js"},
+		name: "pi " + version + ", " + provider, agent: "pi",
+		pkg: npmPackage{"@earendil-works/pi-coding-agent", version, "@earendil-works/pi-coding-agent/dist/cli.js"},
 		script: []eval.Reply{
 			piRun, say("The work has begun.", small),
 			say("That part is finished.", small),

@@ -48,9 +48,3 @@ func qwenCase(version string, full int) agentCase {
 		},
 	}
 }
-
-// newerQwen is a session of a version that needs Node.js 22.
-func newerQwen(c agentCase) agentCase {
-	c.node = "22.23.5"
-	return c
-}

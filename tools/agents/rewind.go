@@ -52,8 +52,8 @@ func rewinds() []agentCase {
 		claudeCase("claude-code 2.1.332", "2.1.332", nil).rewound(sitAtClaude, claudeRun, claudePlan(), []eval.Reply{claudeCreate(takenStep), claudeUpdate("1", done)}),
 		codexCase("codex 0.171.0, local", codexLocal).rewound(sitAtCodex, codexRun, plan, change),
 		codexCase("codex 0.171.0, remote", codexRemote).rewound(sitAtCodex, codexRun, plan, change),
-		piCase("chat", "openai-completions").rewound(sitAtPi("chat"), piRun, []eval.Reply{piRun}, []eval.Reply{piRun}),
-		piCase("responses", "openai-responses").rewound(sitAtPi("responses"), piRun, []eval.Reply{piRun}, []eval.Reply{piRun}),
+		piCase("0.74.2", "chat", "openai-completions").rewound(sitAtPi("chat"), piRun, []eval.Reply{piRun}, []eval.Reply{piRun}),
+		piCase("0.74.2", "responses", "openai-responses").rewound(sitAtPi("responses"), piRun, []eval.Reply{piRun}, []eval.Reply{piRun}),
 	}
 }
 
