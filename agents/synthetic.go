@@ -81,6 +81,8 @@ const (
 var syntheticFrames = [][2]string{
 	{"The plan at ", " has been approved, you can now edit files."}, // opencode
 	{"Ran `", "`\n```"}, // pi: a command that the person ran, with its output
+	// The same of qwen-code and gemini-cli, read in their code.
+	{"I ran the following shell command:\n", "\nThis produced the following result:\n"},
 }
 
 // syntheticTexts are whole texts.
