@@ -27,8 +27,9 @@
 //   - pi 0.74.2 sends no id with a compaction in any protocol; it is linked by the
 //     texts that it quotes. Its answer arrives whole.
 //   - cline 3.0.65, qwen-code 0.15.10 and 0.24.4 and gemini-cli 0.61.0 send no id at
-//     all; their answers arrive whole, but for an <analysis> block of qwen-code 0.24.4. gemini-cli asks twice, the second time with the first
-//     answer in the history: both answers are of one boundary.
+//     all; their answers arrive whole, but for an <analysis> block of qwen-code 0.24.4.
+//     gemini-cli asks twice, the second time with the first answer in the history: both
+//     answers are of one boundary.
 //   - qwen-code 0.24.4 asks for a compaction with the tools of its turns, and a second
 //     time without them when the answer has no <state_snapshot>. Both are one boundary.
 //     It puts a sentence behind the summary, and files that were read behind that.
