@@ -520,16 +520,24 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 	if a.replay || !ans.Complete || a.ep != a.b.current() || len(a.ep.anchors) != a.base {
 		return
 	}
-	a.ep.whole = a.base
+	a.ep.whole, a.ep.latest = a.base, nil
 	defer e.transcribeAnswer(a, ans)
 	var calls []continuity.Call
 	seq, at := a.base, a.base // at counts the anchors that the answer will be
 	for _, ev := range ans.Events {
 		switch ev := ev.(type) {
-		case holdfast.AssistantMessage, holdfast.CompactionItem:
+		case holdfast.AssistantMessage:
+			at++
+			if m := textMark(ev); m.strong {
+				a.ep.latest = append(a.ep.latest, m.digest)
+			}
+		case holdfast.CompactionItem:
 			at++
 		case holdfast.ToolCall:
 			at++
+			if m := callMark(ev); m.strong {
+				a.ep.latest = append(a.ep.latest, m.digest)
+			}
 			if meant := agents.Meant(ev); a.counts(ev.Name, meant) {
 				calls = append(calls, continuity.Call{ID: ev.ID, Tool: meant.Name, Arguments: meant.Arguments})
 				s.memo.carriers[ev.ID] = true

@@ -50,6 +50,10 @@ func (e *Engine) goBack(ctx context.Context, s *session, set *Settings, b *branc
 	if ep.row.Evidence == h.summary || !m.strong || m.next+1 < len(kept) || !ep.goesOn(m.tip) {
 		return b, nil
 	}
+	// A model may say the same again: then it is the newest answer, which no history has.
+	if slices.Contains(ep.latest, kept[m.next-1].digest) {
+		return b, nil
+	}
 	fork, err := s.fork(ctx, e, set, b, ep, m.tip, b.row.Thread)
 	if err != nil {
 		return nil, err

@@ -369,3 +369,19 @@ func TestOnlyANewestRoundThatWasBrokenOffMayBeMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerThatIsSaidAgainIsNoWayBack(t *testing.T) {
+	w := newWorld(t)
+	h := w.turn(claude, []entry{user("plan it")}, long("the same"))
+	h = w.turn(claude, join(h, user("take rule 1")), long("the same"))
+	a := w.begin(claude, join(h, user(claudeMarker))...)
+	text := "sum\n\n" + a.Block
+	a.Commit(context.Background(), holdfast.TextDigest(text), true)
+	done(a, answer(text))
+	b := w.begin(claude, user(claudeBack+text), h[len(h)-1], user("go on"))
+	_, from, _ := a.Place()
+	if _, to, _ := b.Place(); from != to {
+		t.Errorf("it goes on in another branch\n%s", w.log)
+	}
+	done(b, long("yes"))
+}
