@@ -97,7 +97,7 @@ type epoch struct {
 	asked    int
 	whole    int
 	latest   []holdfast.Digest // the strong anchors that the newest whole answer will be
-	newest   int // where the anchors of the newest round begin
+	newest   int               // where the anchors of the newest round begin
 	// written is the summary that opens it, as the model wrote it; zero: not known.
 	written holdfast.Digest
 	// carried tells that its summary has a block, summaryRow which row knows it;
