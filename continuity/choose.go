@@ -32,9 +32,19 @@ var pathIn = regexp.MustCompile(`\S*\w[/\\]\w\S*\.\w+|\S*\w[/\\]\w+[/\\]\S*`)
 // nameIn finds identifiers and file names.
 var nameIn = regexp.MustCompile(`[/\\~][\w.-]+|\b\w+[._]\w+\b|\b[a-z]+[A-Z]\w*\b`)
 
-// choiceIn finds words by which people choose, forbid and prefer.
-var choiceIn = regexp.MustCompile(`(?i)\b(use|not|no|don't|doesn't|never|always|must|mustn't|instead|prefer|rather|only|without|keep|avoid|decided?|choose|because|should|forget|take|` +
-	`nicht|kein|keine|keinen|statt|stattdessen|immer|nie|nur|lieber|behalte|bitte|nimm|nehmen|vergiss|darf|dürfen|muss|müssen|weil|mag)\b`)
+// choosing are words by which people choose, forbid and prefer.
+var choosing = lookup("use not no don't doesn't never always must mustn't instead prefer rather only without keep avoid decide decided choose because should forget take " +
+	"nicht kein keine keinen statt stattdessen immer nie nur lieber behalte bitte nimm nehmen vergiss darf dürfen muss müssen weil mag")
+
+// chooses reports whether a sentence has one of them.
+func chooses(sentence string) bool {
+	for word := range strings.FieldsFuncSeq(sentence, func(r rune) bool { return !isWord(r) && r != '_' && r != '\'' }) {
+		if choosing[strings.ToLower(strings.Trim(word, "'"))] {
+			return true
+		}
+	}
+	return false
+}
 
 // opposing finds words by which people turn from what was chosen.
 var opposing = regexp.MustCompile(`(?i)\b(not|no|don't|doesn't|never|instead|rather|without|forget|changed|anymore|longer|drop|scrap|revert|back|` +
@@ -51,12 +61,21 @@ func rankOf(sentence string, quoted bool) rank {
 		return loose
 	case quoted || strings.HasSuffix(strings.TrimSpace(sentence), "?"):
 		return asked
-	case valueIn.MatchString(pathIn.ReplaceAllString(sentence, " ")) || choiceIn.MatchString(sentence):
+	case valueIn.MatchString(withoutPaths(sentence)) || chooses(sentence):
 		return firm
-	case pathIn.MatchString(sentence) || nameIn.MatchString(sentence):
+	case withoutPaths(sentence) != sentence || nameIn.MatchString(sentence):
 		return named
 	}
 	return loose
+}
+
+// withoutPaths is a sentence without its paths. Most have none, and looking closely is
+// dear.
+func withoutPaths(sentence string) string {
+	if !strings.ContainsAny(sentence, `/\`) {
+		return sentence
+	}
+	return pathIn.ReplaceAllString(sentence, " ")
 }
 
 // sentence is a piece of a message: pieces in a row are the message.
@@ -66,17 +85,33 @@ type sentence struct {
 	quoted bool // in a fence, or behind a quotation mark of mails
 }
 
-// sentencesOf cuts a message behind each end of a sentence and of a line, unless the line
-// goes on in the next one. What stands in a fence or behind a quotation mark of mails is
-// quoted.
+// sentencesOf are the sentences of a message, with their ranks.
 func sentencesOf(message string) (all []sentence) {
+	for _, s := range Sentences(message) {
+		all = append(all, sentence{s.Text, rankOf(s.Text, s.Quoted), s.Quoted})
+	}
+	return all
+}
+
+// Sentence is a piece of a message. The pieces of a message in a row are the
+// message.
+type Sentence struct {
+	Text string // with the white space that follows
+	// Quoted tells that it stands in a fence or behind a quotation mark of mails:
+	// somebody else's words, or code.
+	Quoted bool
+}
+
+// Sentences cuts a message behind each end of a sentence and of a line, unless the line
+// goes on in the next one.
+func Sentences(message string) (all []Sentence) {
 	fence := false
 	width := wrapOf(message)
 	open := "" // lines that go on
 	flush := func() {
 		for line := open; line != ""; {
 			n := endOfSentence(line)
-			all = append(all, sentence{line[:n], rankOf(line[:n], false), false})
+			all = append(all, Sentence{line[:n], false})
 			line = line[n:]
 		}
 		open = ""
@@ -93,7 +128,7 @@ func sentencesOf(message string) (all []sentence) {
 			flush()
 		}
 		if last = line; quoted {
-			all = append(all, sentence{line, rankOf(line, true), true})
+			all = append(all, Sentence{line, true})
 			continue
 		}
 		open += line
@@ -137,24 +172,6 @@ func goesOn(line, next string, width int) bool {
 	return utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width
 }
 
-// Sentence is a piece of a message. The pieces of a message in a row are the
-// message.
-type Sentence struct {
-	Text string // with the white space that follows
-	// Quoted tells that it stands in a fence or behind a quotation mark of mails:
-	// somebody else's words, or code.
-	Quoted bool
-}
-
-// Sentences cuts a message behind each end of a sentence and of a line.
-func Sentences(message string) []Sentence {
-	var out []Sentence
-	for _, s := range sentencesOf(message) {
-		out = append(out, Sentence{s.text, s.quoted})
-	}
-	return out
-}
-
 // endOfSentence is where the next sentence begins: behind a full stop, question
 // or exclamation mark, white space, and before anything but a small letter.
 func endOfSentence(line string) int {
@@ -178,8 +195,10 @@ func endOfSentence(line string) int {
 // rankOfMessage is that of its most needed sentence.
 func rankOfMessage(text string) rank {
 	best := ranks
-	for _, s := range sentencesOf(text) {
-		best = min(best, s.rank)
+	for _, s := range Sentences(text) {
+		if best = min(best, rankOf(s.Text, s.Quoted)); best == firm {
+			break
+		}
 	}
 	return best
 }
@@ -191,6 +210,9 @@ func leastNeeded(ws []holdfast.UserWord) int {
 	for i := 1; i < len(ws)-1; i++ {
 		if r := rankOfMessage(ws[i].Text); r > worst {
 			worst, at = r, i
+		}
+		if worst == ranks-1 {
+			break
 		}
 	}
 	return at
