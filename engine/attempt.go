@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"hash/maphash"
 	"time"
 
@@ -382,8 +383,8 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 		if call.seq < l.next && known && at < b.foldedThrough {
 			continue // folded before this process read the branch
 		}
-		if asked := b.askedBy(call.Tool); asked != nil && agents.PlanLeftOut(call.Arguments) {
-			call.Arguments = asked
+		if agents.PlanLeftOut(call.Arguments) {
+			call.Arguments = b.shown(call)
 		}
 		news = append(news, call)
 	}
@@ -406,14 +407,22 @@ func (e *Engine) harvest(l linked, set *Settings, h *history, compaction bool) {
 	}
 }
 
-// askedBy is what the newest answer asked of a tool; nil for nothing.
-func (b *branch) askedBy(tool string) []byte {
-	for _, call := range b.asked {
-		if call.Tool == tool {
-			return call.Arguments
+// shown are the arguments of a call as the newest answer had them, or with the plan that
+// waits since, where the person thought about it until the answer was forgotten.
+func (b *branch) shown(call placedCall) []byte {
+	for _, asked := range b.asked {
+		if asked.Tool == call.Tool {
+			return asked.Arguments
 		}
 	}
-	return nil
+	if p := b.effective.Proposal; p != nil && p.Status == holdfast.PlanProposed && p.Text != "" {
+		raw, err := json.Marshal(map[string]string{"plan": p.Text})
+		if err != nil {
+			panic(err) // strings always marshal
+		}
+		return raw
+	}
+	return call.Arguments
 }
 
 // foldAll folds confirmed calls, with a revision for each that changes
