@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -115,6 +116,28 @@ var counting = map[string]func(*testing.T, Store){
 		list, err := s.Attempts(t.Context(), holdfast.Local, 9)
 		expectCode(t, err, "")
 		expect(t, list, []holdfast.Attempt{attempt("a2", 2), first, attempt("a3", 0)})
+	},
+	"any number of attempts comes back, of two with one id the first": func(t *testing.T, s Store) {
+		next := 0
+		var all []holdfast.Attempt
+		for _, size := range []int{1, 15, 16, 17, 33} {
+			var group []holdfast.Attempt
+			for range size {
+				a := told(attempt(fmt.Sprintf("a%03d", next), next), int64(next), 2, 3)
+				if next%3 == 0 {
+					a = fullAttempt(string(a.ID))
+					a.Began = at(next)
+				}
+				group = append(group, a)
+				next++
+			}
+			all = append(all, group...)
+			add(t, s, append(group, attempt(string(group[0].ID), 1000))...)
+		}
+		slices.Reverse(all)
+		list, err := s.Attempts(t.Context(), holdfast.Local, 1000)
+		expectCode(t, err, "")
+		expect(t, list, all)
 	},
 	"nothing is written for a caller that gave up": func(t *testing.T, s Store) {
 		ctx, cancel := context.WithCancel(t.Context())

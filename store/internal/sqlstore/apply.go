@@ -38,7 +38,6 @@ const (
 	anchorRow     = `(?, ?, ?, ?, ?, ?)`
 	overAnchors   = ` ON CONFLICT (branch_id, epoch, seq) DO UPDATE SET digest = excluded.digest,
 			strong = excluded.strong, revision = excluded.revision`
-	putAnchor      = insertAnchors + anchorRow + overAnchors
 	insertRevision = `INSERT INTO revisions (branch_id, n, epoch, seq, digest, capsule, written_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch_id, n) DO NOTHING`
 	insertEdit  = `INSERT INTO edits (branch_id, revision) VALUES (?, ?)`
@@ -52,17 +51,24 @@ const (
 		WHERE boundaries.branch_id = excluded.branch_id`
 )
 
-// manyAnchors are written by one statement, which costs less than one for each.
-const manyAnchors = 8
+// anchorsAtOnce are written by one statement, which costs less than one for each. A turn
+// brings two or three, the beginning of a session some hundred.
+const anchorsAtOnce = 8
 
-var putAnchors = insertAnchors + strings.Repeat(anchorRow+`, `, manyAnchors-1) + anchorRow + overAnchors
+// putAnchors are the statements for so many of them; there is none for 0.
+var putAnchors = func() (list [anchorsAtOnce + 1]string) {
+	for n := range anchorsAtOnce {
+		list[n+1] = insertAnchors + strings.Repeat(anchorRow+`, `, n) + anchorRow + overAnchors
+	}
+	return list
+}()
 
 // applyQueries lists what is prepared when a store opens.
 func applyQueries() []string {
-	return []string{
+	return append([]string{
 		savepoint, undoBatch, closeBatch, getGone, insertSession, touchSession, getBranch, putBranch,
-		putEpoch, cutAnchors, putAnchor, putAnchors, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
-	}
+		putEpoch, cutAnchors, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
+	}, putAnchors[1:]...)
 }
 
 // Apply implements store.Writer.
@@ -244,16 +250,13 @@ func (t tx) anchors(owned ownership, rows []store.Anchor) error {
 		}
 	}
 	for len(rows) > 0 {
-		query, n := putAnchor, 1
-		if len(rows) >= manyAnchors {
-			query, n = putAnchors, manyAnchors
-		}
+		n := min(len(rows), anchorsAtOnce)
 		var args []any
 		for i := range n {
 			r := &rows[i]
 			args = append(args, r.Branch, r.Epoch, r.Seq, r.Digest[:], flag(r.Strong), r.Revision)
 		}
-		if _, err := t.exec(query, args...); err != nil {
+		if _, err := t.exec(putAnchors[n], args...); err != nil {
 			return err
 		}
 		rows = rows[n:]

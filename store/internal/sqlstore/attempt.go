@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -14,11 +15,13 @@ const (
 	attemptColumns = `id, began_at, ended_at, principal, label, session_id, branch_id, boundary_id, conversation_id, job, parent, trace,
 		agent, role, upstream, model, protocol, input, cache_read, cache_write, output, reasoning,
 		input_price, cache_read_price, cache_write_price, output_price, cost, sent, received, estimate, status, outcome`
-	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	listAttempts = `SELECT ` + attemptColumns + ` FROM attempts`
-	newestFirst  = ` ORDER BY began_at DESC, id DESC LIMIT ?`
-	sumCost      = `SELECT principal, label, CAST(sum(COALESCE(cost, 0) + COALESCE(estimate, 0)) AS BIGINT) FROM attempts
+	insertAttempts = `INSERT INTO attempts (` + attemptColumns + `) VALUES `
+	attemptRow     = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	overAttempts   = ` ON CONFLICT DO NOTHING`
+	addAttempt     = insertAttempts + attemptRow + overAttempts
+	listAttempts   = `SELECT ` + attemptColumns + ` FROM attempts`
+	newestFirst    = ` ORDER BY began_at DESC, id DESC LIMIT ?`
+	sumCost        = `SELECT principal, label, CAST(sum(COALESCE(cost, 0) + COALESCE(estimate, 0)) AS BIGINT) FROM attempts
 		WHERE began_at >= ? AND COALESCE(cost, estimate) IS NOT NULL GROUP BY principal, label ORDER BY principal, label`
 	expireAttempts = `DELETE FROM attempts WHERE began_at < ?`
 
@@ -42,25 +45,52 @@ var groupKeys = map[store.UsageGroup]string{
 	store.ByAgent:     `agent`,
 }
 
+// manyAttempts are written by one statement, which costs less than one for each.
+const manyAttempts = 16
+
+var addAttempts = insertAttempts + strings.Repeat(attemptRow+`, `, manyAttempts-1) + attemptRow + overAttempts
+
 // AddAttempts implements store.Attempts.
 func (s *Store) AddAttempts(ctx context.Context, attempts []holdfast.Attempt) error {
 	err := s.write(ctx, func(t tx) error {
-		for _, a := range attempts {
-			var price [4]*int64
-			if p := a.Price; p != nil {
-				price = [4]*int64{&p.Input, &p.CacheRead, &p.CacheWrite, &p.Output}
+		var args []any
+		for len(attempts) > 0 {
+			query, n := addAttempt, 1
+			if len(attempts) >= manyAttempts {
+				query, n = addAttempts, manyAttempts
 			}
-			_, err := t.exec(insertAttempt, a.ID, a.Began.UnixMicro(), a.Ended.UnixMicro(), a.Principal, a.Label, a.Session, a.Branch, a.Boundary,
-				a.Conversation, a.Job, a.Parent, a.Trace, a.Agent, a.Role, a.Upstream, a.Model, a.Protocol,
-				a.Tokens.Input, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Tokens.Output, a.Tokens.Reasoning,
-				price[0], price[1], price[2], price[3], a.Cost, a.Sent, a.Received, a.Estimate, a.Status, a.Outcome)
-			if err != nil {
+			args = args[:0]
+			for i := range n {
+				args = appendAttempt(args, &attempts[i])
+			}
+			if _, err := t.exec(query, args...); err != nil {
 				return err
 			}
+			attempts = attempts[n:]
 		}
 		return nil
 	})
 	return s.explain("write usage records", err)
+}
+
+// appendAttempt appends the values of a row.
+func appendAttempt(args []any, a *holdfast.Attempt) []any {
+	var price [4]*int64
+	if p := a.Price; p != nil {
+		price = [4]*int64{&p.Input, &p.CacheRead, &p.CacheWrite, &p.Output}
+	}
+	return append(args, string(a.ID), a.Began.UnixMicro(), a.Ended.UnixMicro(), string(a.Principal), a.Label, string(a.Session), string(a.Branch), string(a.Boundary),
+		string(a.Conversation), a.Job, string(a.Parent), a.Trace, a.Agent, string(a.Role), a.Upstream, a.Model, string(a.Protocol),
+		value(a.Tokens.Input), value(a.Tokens.CacheRead), value(a.Tokens.CacheWrite), value(a.Tokens.Output), value(a.Tokens.Reasoning),
+		value(price[0]), value(price[1]), value(price[2]), value(price[3]), value(a.Cost), a.Sent, a.Received, value(a.Estimate), int64(a.Status), string(a.Outcome))
+}
+
+// value is a number that may be missing.
+func value(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
 }
 
 // Attempts implements store.Attempts.

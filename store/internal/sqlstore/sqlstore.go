@@ -57,7 +57,7 @@ type Store struct {
 func New(ctx context.Context, writer, reader *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{writer: writer, reader: reader, dialect: d, prepared: map[string]*sql.Stmt{}}
 	writer.SetMaxOpenConns(1)
-	for _, query := range slices.Concat(applyQueries(), streamQueries(), []string{insertAttempt, newestNoted, insertNoted}) {
+	for _, query := range slices.Concat(applyQueries(), streamQueries(), []string{addAttempt, addAttempts, newestNoted, insertNoted}) {
 		stmt, err := writer.PrepareContext(ctx, query)
 		if err != nil {
 			return nil, errors.Join(s.explain("open the database", err), s.Close())
