@@ -114,6 +114,7 @@ const (
 	// knows more of them than the store.
 	ContentIdleTimeout = 30 * time.Minute
 	maxSessions        = 1024
+	evicted            = maxSessions / 16 // at once, so that not every session looks at all others
 )
 
 // Config is what a person can set.

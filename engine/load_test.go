@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -100,4 +101,39 @@ func TestASessionThatTakesLongToReadIsThereForALaterRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestOfTooManySessionsThoseThatAreUsedStayInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.planOnly()
+		h := w.replanned(s1)
+		w.stop()
+		st := &lasting{Memory: w.st}
+		w.e = engine.New(st, w.cfg, newTestLog(w.log), engine.NewMetrics(prometheus.NewRegistry()), time.Now)
+		read := func(r request, h []entry) (carried string, reads int64) {
+			before := st.reads.Load()
+			a := w.begin(r, h...)
+			defer done(a)
+			time.Sleep(time.Millisecond)
+			return planIn(a.Block), st.reads.Load() - before
+		}
+		others := func(from, to int) {
+			for i := range to - from {
+				read(request{session: fmt.Sprint("other ", from+i)}, []entry{user("go on")})
+			}
+		}
+		others(0, 900)
+		if _, n := read(s1, append(h, user("go on"))); n != 1 {
+			t.Fatalf("the session was read %d times, want once", n)
+		}
+		others(900, 1800)
+		if _, n := read(s1, append(h, user("go on"))); n != 0 {
+			t.Errorf("the session was read %d times again, with less than 1,000 others behind it", n)
+		}
+		others(1800, 3600)
+		if plan, n := read(s1, append(h, user(codexMarker))); n != 1 || plan != "pending:step-10" {
+			t.Errorf("behind 1,800 others it was read %d times and carries %q", n, plan)
+		}
+	})
 }

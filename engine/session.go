@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -222,29 +223,34 @@ func (e *Engine) enter(ctx context.Context, k sessionKey) (*session, error) {
 	}
 }
 
-// evictOldest keeps the number of sessions in memory bounded. It waits for none: one
-// whose mutex is held is in use.
+// evictOldest keeps the number of sessions in memory bounded: once there are evicted
+// more than maxSessions, it drops as many of those that nothing has used for longest. It
+// waits for none: one whose mutex is held is in use.
 func (e *Engine) evictOldest() {
 	e.mu.Lock()
 	var all []*session
-	if len(e.sessions) > maxSessions {
+	if len(e.sessions) >= maxSessions+evicted {
 		all = slices.Collect(maps.Values(e.sessions))
 	}
 	e.mu.Unlock()
 	now := e.now()
-	var oldest *session
-	var age time.Duration
+	type candidate struct {
+		s   *session
+		age time.Duration
+	}
+	var unused []candidate
 	for _, s := range all {
 		if !s.mu.TryLock() {
 			continue
 		}
-		if d := s.unusedFor(now); d > age && !e.rec.pending(s.row.ID) {
-			oldest, age = s, d
+		if d := s.unusedFor(now); d > 0 && !e.rec.pending(s.row.ID) {
+			unused = append(unused, candidate{s, d})
 		}
 		s.mu.Unlock()
 	}
-	if oldest != nil {
-		e.dropUnused(oldest, now, age)
+	slices.SortFunc(unused, func(a, b candidate) int { return cmp.Compare(b.age, a.age) })
+	for _, c := range unused[:min(evicted, len(unused))] {
+		e.dropUnused(c.s, now, c.age)
 	}
 }
 
