@@ -269,7 +269,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 		e.renew(ctx, a, h)
 		a.stick(h)
 		a.ep.sealed = a.protocol == holdfast.Anthropic // its answer may begin with thinking
-	case a.binds(h, h.summaryAt):
+	case a.binds(h, h.summaryAt+a.ep.row.Place):
 		a.stick(h) // also a compaction sends the thinking that was made behind it
 	}
 	if l.how != "turn" && l.how != "retry" {

@@ -53,8 +53,8 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 		}
 	}
 	ep.state = nil
-	if h.row == agents.CompactionBlock {
-		ep.row.Place = max(0, h.incoming-h.summaryAt)
+	if h.row == agents.CompactionBlock && h.takes() {
+		ep.row.Place = h.incoming - h.summaryAt
 	}
 	wait := e.record(a.s, b, ep.row.Block != "")
 	e.transcribe(a, p)
@@ -88,14 +88,15 @@ func (a *Attempt) stick(h *history) {
 // provider's opened it; -1: none can hold it. That one is the model's, so ours goes into
 // a message of the user behind it: the last one of the epoch's first request, for
 // thinking that stands behind a text of ours must have been made behind it (see
-// binds). There it stays. A branch that parts before it has a place of its own.
+// binds). There it stays. A branch that parts before it has a place of its own. A request
+// for the next summary makes none.
 func (a *Attempt) place(h *history) int {
 	row := &a.ep.row
-	if h.incoming <= h.summaryAt {
-		return -1
-	}
-	if row.Place > 0 && h.summaryAt+row.Place <= h.incoming {
+	switch {
+	case row.Place > 0 && h.summaryAt+row.Place <= h.incoming:
 		return h.summaryAt + row.Place
+	case !h.takes(), a.Verdict.Kind == holdfast.Compaction:
+		return -1
 	}
 	if !a.replay {
 		row.Place, a.ep.rewritten = h.incoming-h.summaryAt, true
@@ -103,6 +104,10 @@ func (a *Attempt) place(h *history) int {
 	}
 	return h.incoming
 }
+
+// takes reports whether a history has a message of the user behind its summary, and no
+// thinking behind that: it may take a block which was not there before.
+func (h *history) takes() bool { return h.incoming > max(h.summaryAt, h.thought) }
 
 // binds reports whether reasoning behind an element of a history is lost, or the request
 // is refused, when that element changes: newer Claude models take thinking back only

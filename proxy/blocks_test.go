@@ -175,3 +175,29 @@ func TestThePlanStandsBehindAnItemThatTheProviderMadeByItself(t *testing.T) {
 		})
 	}
 }
+
+// A client may have a history summed up again before anybody said a word behind the first
+// summary. What was thought in it was thought without the record.
+func TestARequestForASummaryGetsNoRecordBeforeThinkingThatKnewNone(t *testing.T) {
+	reply := ""
+	s := newStage(t, setting{}, func(w http.ResponseWriter, _ *http.Request) { sendStream(w, reply) })
+	send := func(body, answer string) []byte {
+		reply = answer
+		s.post("/v1/messages", claudeHeader("s"), body)
+		calls := s.seen()
+		return calls[len(calls)-1].body
+	}
+	send(claudeTurn(), claudeSays("Done."))
+	send(summarize(claudeBody(claudePlanned()...)), summaryStream(stopped("compaction")))
+	history := []string{summaryTurn, claudeText("user", "Look at the tests."), thinkingTurn("They pass.")}
+	body := summarize(claudeBody(history...))
+	if got := send(body, summaryStream(stopped("compaction"))); string(got) != body {
+		t.Errorf("it became\n%s\n%s", got, s.log)
+	}
+	// The client goes on without that summary.
+	history = append(history, claudeText("user", "Go on."))
+	for range 2 {
+		expectRecord(t, history, send(claudeBody(history...), claudeSays("Done.")), 3)
+		history = append(history, thinkingTurn("Looking."), claudeText("user", "More."))
+	}
+}
