@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
+	"github.com/holdfast-dev/holdfast/store"
 )
 
 // rejoin gives a branch that was forked for its compaction what its parent came to, when
@@ -60,6 +61,13 @@ func (e *Engine) goBack(ctx context.Context, s *session, set *Settings, b *branc
 	}
 	fork.pending, fork.owed = b.pending, b.row.Epoch+1 // the summary has the block of b
 	fork.heard = b.heardUpTo(ep, m.tip)
+	if p := b.pending; p != nil && p.row.Status == store.BoundaryCommitted {
+		// The fork has taken it up: what b had beyond must not wait for the next summary.
+		row := p.row
+		row.Status = store.BoundaryDiscarded
+		b.pending, b.passedOver = nil, row.At
+		e.record(s, b, false, row)
+	}
 	return fork, nil
 }
 

@@ -385,3 +385,30 @@ func TestAnAnswerThatIsSaidAgainIsNoWayBack(t *testing.T) {
 	}
 	done(b, long("yes"))
 }
+
+func TestWhatWasTakenBackBeforeACompactionDoesNotComeBackWithTheNextOne(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by another process %v", restarted), func(t *testing.T) {
+			w := newWorld(t)
+			early := w.planned(open1)
+			before := w.turn(open1, join(early, user("next")), call("c8", "Bash", "{}"))
+			before = w.turn(open1, join(before, result("c8", "done")), answer("Done."))
+			w.rounds(open1, before, "x", "y")
+			a := w.begin(open1, user(fmt.Sprintf(openCompact, "[User]: build it\n\n")))
+			text := "sum\n\n" + a.Block
+			a.Commit(context.Background(), holdfast.TextDigest(text), true)
+			done(a, answer(text))
+			n := join([]entry{user("What did we do so far?"), answer(text)}, before[len(early):]...)
+			n = w.turn(open1, join(n, user("go on")), call("c20", "update_plan", steps("completed:a", "in_progress:b")))
+			w.turn(open1, join(n, result("c20", ok)), long("yes"))
+			if restarted {
+				w.restart()
+			}
+			a = w.begin(open1, user("What did we do so far?"), answer("made unseen"), user("and on"))
+			if a.Insert == nil || planIn(a.Insert.Text) != "completed:a in_progress:b" || strings.Contains(a.Insert.Text, "do x") {
+				t.Errorf("the next epoch has %+v\n%s", a.Insert, w.log)
+			}
+			done(a, answer("yes"))
+		})
+	}
+}
