@@ -52,7 +52,8 @@ func (e *Engine) goBack(ctx context.Context, s *session, set *Settings, b *branc
 		return b, nil
 	}
 	// A model may say the same again: then it is the newest answer, which no history has.
-	if slices.Contains(ep.latest, kept[m.next-1].digest) {
+	// Behind a restart nobody knows that one, and something else must stand with it.
+	if slices.Contains(ep.latest, kept[m.next-1].digest) || ep.whole == 0 && m.n == 1 {
 		return b, nil
 	}
 	fork, err := s.fork(ctx, e, set, b, ep, m.tip, b.row.Thread)

@@ -371,19 +371,24 @@ func TestOnlyANewestRoundThatWasBrokenOffMayBeMissing(t *testing.T) {
 }
 
 func TestAnAnswerThatIsSaidAgainIsNoWayBack(t *testing.T) {
-	w := newWorld(t)
-	h := w.turn(claude, []entry{user("plan it")}, long("the same"))
-	h = w.turn(claude, join(h, user("take rule 1")), long("the same"))
-	a := w.begin(claude, join(h, user(claudeMarker))...)
-	text := "sum\n\n" + a.Block
-	a.Commit(context.Background(), holdfast.TextDigest(text), true)
-	done(a, answer(text))
-	b := w.begin(claude, user(claudeBack+text), h[len(h)-1], user("go on"))
-	_, from, _ := a.Place()
-	if _, to, _ := b.Place(); from != to {
-		t.Errorf("it goes on in another branch\n%s", w.log)
+	for _, restarted := range []bool{false, true} {
+		w := newWorld(t)
+		h := w.turn(claude, []entry{user("plan it")}, long("the same"))
+		h = w.turn(claude, join(h, user("take rule 1")), long("the same"))
+		if restarted {
+			w.restart()
+		}
+		a := w.begin(claude, join(h, user(claudeMarker))...)
+		text := "sum\n\n" + a.Block
+		a.Commit(context.Background(), holdfast.TextDigest(text), true)
+		done(a, answer(text))
+		b := w.begin(claude, user(claudeBack+text), h[len(h)-1], user("go on"))
+		_, from, _ := a.Place()
+		if _, to, _ := b.Place(); from != to {
+			t.Errorf("by another process %v: it goes on in another branch\n%s", restarted, w.log)
+		}
+		done(b, long("yes"))
 	}
-	done(b, long("yes"))
 }
 
 func TestWhatWasTakenBackBeforeACompactionDoesNotComeBackWithTheNextOne(t *testing.T) {
