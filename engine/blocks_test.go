@@ -107,6 +107,22 @@ func TestAnEditWaitsWhereThinkingStandsBehindTheBlock(t *testing.T) {
 	}
 }
 
+// Who has an earlier message answered again leaves the branch with the request that
+// follows. The answer was thought behind the block, in the message where it stood then.
+func TestTheBlockStaysWhereAnEarlierMessageWasAnsweredAgain(t *testing.T) {
+	w := newWorld(t)
+	w.planned(claude)
+	h := []entry{summed, user("look"), thought, long("looking"), user("next")}
+	w.placed(append(h, thought, long("so"), user("more"))...)
+	again := h[:2:2]
+	for i := range 3 {
+		if got := w.placed(again...); got.At != 1 {
+			t.Errorf("turn %d: it stands in %d\n%s", i, got.At, w.log)
+		}
+		again = append(again, thought, long("so, another way"), user("and more"))
+	}
+}
+
 // What the extractor finds too late for an epoch waits, too: the model may have thought
 // behind the block that the epoch began with.
 func TestALateResultWaitsWhereThinkingMayStandBehindTheBlock(t *testing.T) {

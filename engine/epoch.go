@@ -98,10 +98,17 @@ func (a *Attempt) place(h *history) int {
 	case !h.takes(), a.Verdict.Kind == holdfast.Compaction:
 		return -1
 	}
-	if !a.replay {
-		row.Place, a.ep.rewritten = h.incoming-h.summaryAt, true
-		a.e.record(a.s, a.b, false)
+	at := h.incoming - h.summaryAt
+	if a.replay {
+		// Who goes on from here leaves the branch with the next request, and takes it along.
+		if a.ep.places == nil {
+			a.ep.places = map[int]int{}
+		}
+		a.ep.places[a.ep.pos[h.anchors[len(h.anchors)-1].digest]] = at
+		return h.incoming
 	}
+	row.Place, a.ep.rewritten = at, true
+	a.e.record(a.s, a.b, false)
 	return h.incoming
 }
 

@@ -364,6 +364,9 @@ func (s *session) fork(ctx context.Context, e *Engine, set *Settings, from *bran
 	}, done: map[string]bool{}}
 	row := ep.row
 	row.Branch, row.OpenedAt = b.row.ID, now
+	if at, ok := ep.places[tip]; ok {
+		row.Place = at
+	}
 	if !set.CopyOnFork {
 		row.Block, row.Revision = "", 0
 	}

@@ -109,6 +109,9 @@ type epoch struct {
 	// sealed tells that a model may have thought behind its block, which stays then (see
 	// binds), late that something came for it since. While in memory.
 	sealed, late bool
+	// places are those of the block in histories that ended before its own, by their
+	// newest anchor: an answer to one may have been thought behind it. While in memory.
+	places map[int]int
 	// opening is closed when what stands in it is decided; nil: it is. state is the
 	// capsule when it opened, with what was read since; nil: its block is written.
 	opening chan struct{}
