@@ -50,6 +50,9 @@ func (e *Engine) passage(a *Attempt, l linked, codec Codec, in Inbound, h *histo
 	if p.Whole && h.summaryAt >= 0 {
 		first, p.Summary, p.Model = h.summaryAt, h.summary, l.ep.model
 		p.Told = l.b.at(l.ep.row.N-1, ever)
+		if from := l.b.epochs[0]; l.b.row.Parent != "" && from != l.ep {
+			p.Parted, p.PartedIn = digestsOf(from.anchors), from.row.N
+		}
 	}
 	start := h.starts[first]
 	p.From = len(l.ep.anchors) - l.next + start

@@ -411,3 +411,68 @@ func TestRecordingsExpireWhenAServerStarts(t *testing.T) {
 		})
 	}
 }
+
+// Where a person went back and had that compacted, what was taken back is in the
+// conversation of the branch that was left alone.
+func TestAForkThatACompactionBeginsIsRecordedWithoutWhatWasTakenBack(t *testing.T) {
+	const beginning = `
+		turn
+		user build it
+		call c1 update_plan {"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"pending"}]}
+		result c1 Plan updated
+		assistant working...
+		continuity in_progress:a pending:b
+		`
+	for _, tt := range []struct {
+		name    string
+		r       request
+		compact func(w *world, before []entry) []entry
+		want    string
+	}{
+		{
+			"the request for the summary tells", claude, func(w *world, before []entry) []entry {
+				a := w.begin(claude, join(before, user(claudeMarker))...)
+				a.Commit(context.Background(), holdfast.TextDigest("sum"), true)
+				done(a, answer("sum"))
+				return []entry{user(claudeBack + "sum")}
+			},
+			`compaction 0..1 agent generated "` + strings.TrimSpace(claudeBack) + `"
+		turn
+		user go on
+		assistant yes...
+		`,
+		},
+		{
+			"what stands behind the summary tells", open1, func(w *world, before []entry) []entry {
+				a := w.begin(open1, user(fmt.Sprintf(openCompact, "[User]: build it\n\n")))
+				text := "sum\n\n" + a.Block
+				a.Commit(context.Background(), holdfast.TextDigest(text), true)
+				done(a, answer(text))
+				return join([]entry{user("What did we do so far?"), answer(text)}, before[3:]...)
+			},
+			`compaction 0..0 agent generated "sum"
+		turn
+		user go on
+		assistant yes...
+		`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newRecordedWorld(t)
+			before := w.turn(tt.r, join(w.planned(tt.r), user("next")), call("c8", "Bash", "{}"))
+			before = w.turn(tt.r, join(before, result("c8", "done")), answer("Done."))
+			w.rounds(tt.r, before, "x", "y")
+			w.turn(tt.r, join(tt.compact(w, before), user("go on")), long("yes"))
+			got := w.recorded()
+			want := beginning + `turn
+		user next
+		call c8 Bash {}
+		result c8 done
+		assistant Done.
+		` + tt.want
+			if want = strings.TrimPrefix(strings.ReplaceAll(want, "\t", ""), "\n"); len(got) != 2 || got[1] != want {
+				t.Errorf("it holds\n%q, want\n%s\n%s", got[1:], want, w.log)
+			}
+		})
+	}
+}

@@ -284,17 +284,27 @@ func (r *Recorder) begin(ctx context.Context, b *Branch, p *Passage, items []ite
 // forkedAt is the event behind which a fork left its parent; 0: nothing in the
 // parent's stream is the fork's too.
 func (r *Recorder) forkedAt(ctx context.Context, parent store.Conversation, p *Passage, items []item) (int64, error) {
-	in := map[holdfast.EventID]int64{}
+	in, kinds := map[holdfast.EventID]int64{}, map[int64]string{}
 	for row, err := range r.st.Events(ctx, parent.Principal, parent.ID, store.EventRange{}) {
 		if err != nil {
 			return 0, err
 		}
-		in[row.ID] = row.Seq
+		in[row.ID], kinds[row.Seq] = row.Seq, row.Kind
 	}
 	for _, it := range slices.Backward(items) {
 		if at := in[it.id]; at > 0 {
 			return at, nil
 		}
+	}
+	for i, d := range slices.Backward(p.Parted) {
+		at := in[anchorID(p.PartedIn, i+1, d)]
+		if at == 0 {
+			continue
+		}
+		for slices.Contains(answering, kinds[at+1]) {
+			at++
+		}
+		return at, nil
 	}
 	switch at, compacted := in[overlayID(p.Epoch)]; {
 	case p.Summary.IsZero():
@@ -304,6 +314,10 @@ func (r *Recorder) forkedAt(ctx context.Context, parent store.Conversation, p *P
 	}
 	return parent.Head, nil
 }
+
+// answering are the kinds of what belongs to the message or the call before it: what came
+// of that, and what the model said.
+var answering = []string{conversation.KindReasoning, conversation.KindAssistant, conversation.KindToolResult, conversation.KindContinuity}
 
 func (r *Recorder) head(b *Branch, at time.Time) store.Conversation {
 	return store.Conversation{

@@ -27,6 +27,10 @@ type Passage struct {
 	Summary holdfast.Digest
 	Model   string
 	Told    holdfast.Capsule
+	// Parted are the anchors, from the beginning of epoch PartedIn on, of a branch that
+	// was forked in that one: it holds no more of its parent.
+	Parted   []holdfast.Digest
+	PartedIn int
 	// Asks says that the request asks for a summary: only results that come first
 	// are new then.
 	Asks bool
@@ -47,7 +51,7 @@ type Element struct {
 
 // size is about how many bytes the passage holds.
 func (p *Passage) size() int {
-	n := 256
+	n := 256 + len(holdfast.Digest{})*len(p.Parted)
 	for _, el := range p.Elements {
 		n += 128 + len(el.Raw) + len(holdfast.Digest{})*len(el.Anchors)
 		for _, e := range el.Events {

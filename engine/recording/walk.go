@@ -153,6 +153,11 @@ func (w *walker) id(kind string, of ...string) holdfast.EventID {
 	return idOf("event", strconv.Itoa(w.epoch), strconv.Itoa(w.seq), w.anchor.String(), key, strconv.Itoa(n))
 }
 
+// anchorID is the id of what is the anchor d of an epoch, the seq-th.
+func anchorID(epoch, seq int, d holdfast.Digest) holdfast.EventID {
+	return (&walker{epoch: epoch, seq: seq, anchor: d, behind: map[string]int{}}).id("")
+}
+
 // overlayID is the id of the overlay for the compaction that opens an epoch.
 func overlayID(epoch int) holdfast.EventID { return idOf("overlay", strconv.Itoa(epoch)) }
 
