@@ -15,10 +15,15 @@ type stale struct {
 	events map[string]int
 }
 
-// without is a call without that reasoning.
+// without is a call without that reasoning. A conversation that has become shorter was
+// compacted: its events are others now, of which nothing is known.
 func (s *stale) without(call holdfast.Call) holdfast.Call {
 	s.mu.Lock()
-	n := min(s.events[call.CacheKey], len(call.Events))
+	n := s.events[call.CacheKey]
+	if n > len(call.Events) {
+		delete(s.events, call.CacheKey)
+		n = 0
+	}
 	s.mu.Unlock()
 	if n > 0 {
 		call.Events = append(slices.DeleteFunc(slices.Clone(call.Events[:n]), isReasoning), call.Events[n:]...)
