@@ -57,6 +57,17 @@ func Render(c holdfast.Capsule, keep Preserve, budget Budget, estimate func(stri
 	return holdfast.Block{Text: text, Digest: c.Digest}, true
 }
 
+// Blank is a block that says that nothing is recorded: it takes the place of an older
+// one, which would be in force else.
+func Blank(c holdfast.Capsule) holdfast.Block {
+	c = Seal(c)
+	return holdfast.Block{
+		Text: fmt.Sprintf("%s revision=\"%d\">\n%s\n\nNothing is recorded now.\n\nrecord revision %[2]d, digest %[4]s\n%[5]s",
+			holdfast.BlockOpen, c.Revision, preamble, c.Digest, holdfast.BlockClose),
+		Digest: c.Digest,
+	}
+}
+
 // draft is what of a capsule is still in the block.
 type draft struct {
 	plan     *holdfast.Plan

@@ -294,3 +294,14 @@ func holds(t *testing.T, c holdfast.Capsule, max int, with, without []string) {
 		}
 	}
 }
+
+func TestABlankBlockIsKnownByItsDigest(t *testing.T) {
+	c := continuity.Seal(holdfast.Capsule{Branch: "b1", Revision: 4})
+	b := continuity.Blank(c)
+	if got := continuity.Digests("sum\n\n" + b.Text); len(got) != 1 || got[0] != b.Digest || b.Digest != c.Digest {
+		t.Errorf("of\n%s\nthe digests are %q, want %q", b.Text, got, c.Digest)
+	}
+	if strings.Contains(b.Text, "##") || !strings.Contains(b.Text, "It is a record, not a request") {
+		t.Errorf("it is\n%s", b.Text)
+	}
+}

@@ -265,7 +265,10 @@ func (e *Engine) renew(ctx context.Context, a *Attempt, h *history) {
 	if a.ep != a.b.current() || !a.b.outdated() && !a.ep.late || h.summaryAt < 0 || a.binds(h, h.summaryAt+a.ep.row.Place) {
 		return
 	}
-	block, _ := e.render(a.set, a.b.effective, h.row, 0) // "" when nothing is left
+	block, ok := e.render(a.set, a.b.effective, h.row, 0) // "" when nothing is left
+	if !ok && h.carried {
+		block = continuity.Blank(a.b.effective)
+	}
 	a.ep.row.Block, a.ep.row.Revision = block.Text, a.b.effective.Revision
 	if a.ep.late {
 		e.metrics.delivery.WithLabelValues("late").Inc()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/agents"
+	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/engine/recording"
 )
 
@@ -48,7 +49,11 @@ func (e *Engine) beginEpoch(ctx context.Context, a *Attempt, h *history, p *reco
 		if ep.state != nil {
 			c = *ep.state
 		}
-		if block, ok := e.render(a.set, c, h.row, 0); ok {
+		block, ok := e.render(a.set, c, h.row, 0)
+		if !ok && h.carried {
+			block, ok = continuity.Blank(c), true
+		}
+		if ok {
 			ep.row.Block, ep.row.Revision, ep.rewritten = block.Text, max(c.Revision, ep.row.Revision), true // others may have recorded the epoch at the barrier
 		}
 	}

@@ -417,3 +417,43 @@ func TestWhatWasTakenBackBeforeACompactionDoesNotComeBackWithTheNextOne(t *testi
 		})
 	}
 }
+
+func TestASummaryShowsNoPlanToWhoWentBackToWhereThereWasNone(t *testing.T) {
+	for _, form := range inWords {
+		for _, copies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, forks begin with a copy: %v", form.name, copies), func(t *testing.T) {
+				w := newWorld(t)
+				w.cfg.CopyOnFork = copies
+				w.planOnly()
+				early := w.turn(form.r, []entry{user("hello")}, call("c0", "Bash", "{}"))
+				early = w.turn(form.r, join(early, result("c0", "done")), long("first"))
+				w.rounds(form.r, early, "x", "y")
+				a := w.begin(form.r, user(fmt.Sprintf(form.frame, "[User]: hello\n\n"+form.model+early[len(early)-1].Answer+"\n\n")))
+				text := "sum\n\n" + a.Block
+				if planIn(text) == "" {
+					t.Fatalf("the summary has no plan\n%s", text)
+				}
+				a.Commit(context.Background(), holdfast.TextDigest(text), true)
+				done(a, answer(text))
+				n := join(join(form.back(text), early[1:]...), user("go on"))
+				first := engine.Insertion{}
+				for i := range 2 {
+					if i == 1 {
+						w.restart() // what another process finds
+					}
+					a = w.begin(form.r, n...)
+					if a.Insert == nil || a.Insert.At != len(form.back(text))-1 || strings.Contains(a.Insert.Text, "##") {
+						t.Fatalf("turn %d has %+v\n%s", i, a.Insert, w.log)
+					}
+					if i == 0 {
+						first = *a.Insert
+					} else if *a.Insert != first {
+						t.Errorf("it became %+v, from %+v", *a.Insert, first)
+					}
+					done(a, long("yes"))
+					n = join(n, long("yes"), user("and on"))
+				}
+			})
+		}
+	}
+}
