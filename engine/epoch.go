@@ -109,7 +109,7 @@ func (a *Attempt) place(h *history) int {
 		if a.ep.places == nil {
 			a.ep.places = map[int]int{}
 		}
-		a.ep.places[a.ep.pos[h.anchors[len(h.anchors)-1].digest]] = at
+		a.ep.places[a.ep.match(h.anchors).tip] = at
 		return h.incoming
 	}
 	row.Place, a.ep.rewritten = at, true
