@@ -46,3 +46,26 @@ func TestWordsOfScriptsWithoutSpaces(t *testing.T) {
 		})
 	}
 }
+
+// A letter of most alphabets has two bytes or three: what counts for a word is how many
+// letters it has.
+func TestWordsOfOtherAlphabets(t *testing.T) {
+	for _, line := range []string{
+		"Используй только существующее подключение к базе данных, потому что администраторы заказчика запрещают открывать дополнительные соединения в рабочее время.",
+		"Μην χρησιμοποιήσεις παράλληλες συναλλαγές, επειδή οι διαχειριστές απαγορεύουν κατηγορηματικά περισσότερες ταυτόχρονες συνδέσεις.",
+		"कॉन्फ़िगरेशन पैरामीटर केवल एन्क्रिप्टेड भंडार में सहेजे जाने चाहिए, क्योंकि प्रशासक समानांतर कनेक्शन की संख्या बढ़ाने से मना करते हैं।",
+	} {
+		typed := strings.TrimSpace(strings.Repeat(line+" ", 4))
+		if got := continuity.Words(typed); got != typed {
+			t.Errorf("%q became %q", line, got)
+		}
+		texts := []string{"Build it.", strings.TrimRight(line, ".।") + ", 48213."}
+		for i := range 60 {
+			texts = append(texts, "and once more "+strings.Repeat("x", i))
+		}
+		b, _ := continuity.Render(said(texts...), continuity.All, continuity.Budget{Tokens: 2500, Words: 1000}, continuity.EstimateTokens)
+		if !strings.Contains(b.Text, "48213") {
+			t.Errorf("the value is lost:\n%s", b.Text)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func spoken(line string) bool {
 			words++
 		}
 	}
-	return words > len(line)/14 && prose(line)
+	return words > utf8.RuneCountInString(line)/14 && prose(line)
 }
 
 // prose reports whether a line reads like a sentence of a person: at least half
