@@ -107,14 +107,13 @@ type Sentence struct {
 func Sentences(message string) (all []Sentence) {
 	fence := false
 	width := wrapOf(message)
-	open := "" // lines that go on
+	from, to := 0, 0 // lines that go on
 	flush := func() {
-		for line := open; line != ""; {
-			n := endOfSentence(line)
-			all = append(all, Sentence{line[:n], false})
-			line = line[n:]
+		for from < to {
+			n := endOfSentence(message[from:to])
+			all = append(all, Sentence{message[from : from+n], false})
+			from += n
 		}
-		open = ""
 	}
 	last := ""
 	for line := range strings.Lines(message) {
@@ -124,14 +123,14 @@ func Sentences(message string) (all []Sentence) {
 		if mark {
 			fence = !fence
 		}
-		if quoted || open != "" && !goesOn(last, line, width) {
+		if quoted || from < to && !goesOn(last, line, width) {
 			flush()
 		}
-		if last = line; quoted {
+		last, to = line, to+len(line)
+		if quoted {
 			all = append(all, Sentence{line, true})
-			continue
+			from = to
 		}
-		open += line
 	}
 	flush()
 	return all

@@ -1,6 +1,7 @@
 package continuity_test
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -79,4 +80,16 @@ func TestSentencesInARowAreTheMessage(t *testing.T) {
 			t.Fatalf("got %q", b.String())
 		}
 	})
+}
+
+// A text of many lines that all go on is cut in one pass.
+func TestSentencesOfManyWrappedLines(t *testing.T) {
+	text := strings.Repeat(strings.Repeat("and ", 19)+"so\n", 4000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	continuity.Sentences(text)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(4*len(text)) {
+		t.Errorf("%d bytes of memory for a text of %d", used, len(text))
+	}
 }
