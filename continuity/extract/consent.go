@@ -9,8 +9,8 @@ import (
 // accepts reports whether words of the person, or the message that they stand in, begin
 // with a yes, and nothing in the message asks, doubts, puts off, refuses, or wants
 // another thing first. In doubt it says no: then a plan still waits for its answer.
-func accepts(words, message string) bool {
-	return (assents(words) || assents(message)) && !refuses(words) && !refuses(message) && !withholds(message)
+func accepts(words string, message spoken) bool {
+	return (assents(words) || assents(message.inLines())) && !refuses(words) && !refuses(message.text) && !withholds(message)
 }
 
 // assents reports whether the first clause of a text that is more than chatter is a yes.
@@ -97,9 +97,10 @@ func fits(t string) (approves, beside bool) {
 	return approves, true
 }
 
-// withholds reports whether anything in a message is against taking it for a yes.
-func withholds(message string) bool {
-	for _, s := range speak(message).sentencesText() {
+// withholds reports whether anything in a message is against taking it for a yes, also
+// when a line is read that may be the next sentence or the rest of one.
+func withholds(message spoken) bool {
+	for _, s := range slices.Concat(message.sentencesText(), message.lines) {
 		if inquires(s) {
 			return true
 		}

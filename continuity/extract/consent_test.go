@@ -44,6 +44,9 @@ func TestWhatIsNoYes(t *testing.T) {
 		"OK, show it again with a step for the rollback before you start.", "Ok, explain step 2.", "Good, but revise step 2.", "Great, another rewrite.", "Ok, let's use a different approach.", "Okay, back to the drawing board.", "Good, now plan the second half.", "Go ahead and show me the new plan.", "Good, let's use Redis instead.", "Gut, zeig mir den Plan noch einmal.",
 		// That asks.
 		"what do you mean by the second one", "Ok, why step 2?", "Looks good. What about the tests?", "ok should we drop the table at all", "is that ok", "Sure, but who reviews it", "Yes, I have a question.", "ok so what's next",
+		// In lines without marks.
+		"yes, do it like that\nwait for my review first", "yes, looks good\nshould we add tests first", "looks good to me\nlet me check with anna", "ok, that is fine by me\nI have a question", "ok, das passt mir so\nich muss erst Anna fragen",
+		"yes, that plan looks good to me and I like how the reader is split up\nwait until monday before you start with it",
 		// In a language that no list covers.
 		"Kyllä, tee niin.",
 	} {

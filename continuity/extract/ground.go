@@ -65,18 +65,18 @@ type grounder struct {
 	counts Counts
 }
 
-// cited finds the message of a role in which a quote stands, the newest one, and
-// the whole sentences around it.
-func (g *grounder) cited(quote string, role Role) (at int, words string, ok bool) {
+// cited finds the message of a role in which a quote stands, the newest one, the
+// whole sentences around it, and what they say and do not ask.
+func (g *grounder) cited(quote string, role Role) (at int, words, said string, ok bool) {
 	for i, s := range slices.Backward(g.spoken) {
 		if g.batch.Messages[i].Role != role {
 			continue
 		}
-		if words, ok = s.find(quote); ok {
-			return i, words, true
+		if words, said, ok = s.find(quote); ok {
+			return i, words, said, true
 		}
 	}
-	return 0, "", false
+	return 0, "", "", false
 }
 
 // doubt is the evidence of what nobody is known to have said.
@@ -88,17 +88,17 @@ func (g *grounder) doubt(item Item, why Reason) holdfast.Evidence {
 // stated grounds a statement: what of it is believed, its status, and its evidence.
 func (g *grounder) stated(item Item, inForce holdfast.FactStatus) (string, holdfast.FactStatus, holdfast.Evidence) {
 	statement := continuity.Normal(item.Statement)
-	at, words, ok := g.cited(item.Quote, User)
+	at, words, said, ok := g.cited(item.Quote, User)
 	switch {
 	case !ok:
 		return statement, holdfast.FactProvisional, g.doubt(item, NotSaid)
 	case len(words) > maxTextBytes:
 		return statement, holdfast.FactProvisional, g.doubt(item, TooLong)
-	case told(words) == "":
+	case said == "":
 		return statement, holdfast.FactProvisional, g.doubt(item, OnlyAsked)
 	}
 	e := holdfast.Evidence{By: holdfast.ByUser, Turn: g.batch.Messages[at].Turn, Quote: words}
-	if supported(statement, told(words), false) {
+	if supported(statement, said, false) {
 		return statement, inForce, e
 	}
 	if offer, ok := g.offered(at, statement, words); ok {
@@ -113,7 +113,7 @@ func (g *grounder) stated(item Item, inForce holdfast.FactStatus) (string, holdf
 // user's words, in the message at, say nothing but yes to it: it stands in the
 // model's message right before. A sentence that offers a choice is none.
 func (g *grounder) offered(at int, statement, words string) (sentence string, ok bool) {
-	if at == 0 || g.batch.Messages[at-1].Role != Assistant || !accepts(words, g.spoken[at].text) {
+	if at == 0 || g.batch.Messages[at-1].Role != Assistant || !accepts(words, g.spoken[at]) {
 		return "", false
 	}
 	for _, s := range g.spoken[at-1].sentencesText() {
@@ -148,12 +148,13 @@ func (g *grounder) decision(item Item) (holdfast.Decision, bool) {
 			g.counts[Unsupported]++
 		}
 	}
+	_, _, said, _ := g.cited(item.Quote, User)
 	for _, id := range item.Supersedes {
 		old, found := entryOf(holdfast.Capsule{Decisions: g.batch.Base.Decisions}, id)
 		switch {
 		case !found:
 			g.counts[UnknownID]++
-		case old.supersededBy(told(e.Quote)):
+		case old.supersededBy(said):
 			d.Supersedes = append(d.Supersedes, id)
 		case !continuity.SameSubject(old.subject, d.Subject):
 			g.counts[Unsupported]++
@@ -179,7 +180,7 @@ func (g *grounder) named(subject string, e holdfast.Evidence) bool {
 
 func (g *grounder) alternative(item Item) holdfast.Alternative {
 	a := holdfast.Alternative{Statement: continuity.Normal(item.Statement), Status: holdfast.FactProvisional}
-	at, words, ok := g.cited(item.Quote, User)
+	at, words, said, ok := g.cited(item.Quote, User)
 	switch {
 	case !ok:
 		a.Evidence = g.doubt(item, NotSaid)
@@ -187,14 +188,14 @@ func (g *grounder) alternative(item Item) holdfast.Alternative {
 	case len(words) > maxTextBytes:
 		a.Evidence = g.doubt(item, TooLong)
 		return a
-	case told(words) == "":
+	case said == "":
 		a.Evidence = g.doubt(item, OnlyAsked)
 		return a
 	}
 	// Below its heading the words would say the contrary when they do not say no.
 	switch {
-	case rejects(a.Statement, words):
-	case negates(words):
+	case rejects(a.Statement, said):
+	case negates(said):
 		a.Statement = words
 		g.counts[Misread]++
 	default:
@@ -204,7 +205,7 @@ func (g *grounder) alternative(item Item) holdfast.Alternative {
 	a.Status = holdfast.FactRejected
 	a.Evidence = holdfast.Evidence{By: holdfast.ByUser, Turn: g.batch.Messages[at].Turn, Quote: words}
 	if item.Reason != "" {
-		if supported(item.Reason, words, true) {
+		if supported(item.Reason, said, true) {
 			a.Reason = continuity.Normal(item.Reason)
 		} else {
 			g.counts[Unsupported]++
@@ -221,10 +222,10 @@ func (g *grounder) question(item Item) (holdfast.Question, bool) {
 		return q, false
 	}
 	by := holdfast.ByUser
-	at, words, ok := g.cited(item.Quote, User)
+	at, words, _, ok := g.cited(item.Quote, User)
 	if !ok {
 		by = holdfast.ByAgent
-		at, words, ok = g.cited(item.Quote, Assistant)
+		at, words, _, ok = g.cited(item.Quote, Assistant)
 	}
 	if !ok || len(words) > maxTextBytes {
 		q.Status, q.Evidence = holdfast.FactProvisional, g.doubt(item, NotSaid)
@@ -247,10 +248,10 @@ func (g *grounder) close(d *continuity.Delta, item Item, answer bool) {
 		return
 	}
 	by := holdfast.ByUser
-	at, words, ok := g.cited(item.Quote, User)
+	at, words, said, ok := g.cited(item.Quote, User)
 	if !ok && old.question {
 		by = holdfast.ByAgent
-		at, words, ok = g.cited(item.Quote, Assistant)
+		at, words, said, ok = g.cited(item.Quote, Assistant)
 	}
 	if !ok || len(words) > maxTextBytes {
 		g.counts[NotSaid]++
@@ -258,9 +259,9 @@ func (g *grounder) close(d *continuity.Delta, item Item, answer bool) {
 	}
 	e := holdfast.Evidence{By: by, Turn: max(g.batch.Messages[at].Turn, 1), Quote: words}
 	switch {
-	case told(words) == "":
+	case said == "":
 		g.counts[OnlyAsked]++
-	case !old.question && !old.withdrawnBy(told(words)):
+	case !old.question && !old.withdrawnBy(said):
 		g.counts[Unsupported]++
 	default:
 		d.Closed = append(d.Closed, continuity.Closing{ID: item.ID, Evidence: e})

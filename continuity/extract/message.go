@@ -105,6 +105,7 @@ type sentence struct{ from, to int }
 type spoken struct {
 	text      string
 	sentences []sentence
+	lines     []string // the sentences, cut where a line ends
 }
 
 func speak(text string) spoken {
@@ -122,6 +123,9 @@ func speak(text string) spoken {
 			b.WriteString(" ")
 		}
 		s.sentences = append(s.sentences, sentence{b.Len(), b.Len() + len(normal)})
+		for line := range strings.Lines(piece.Text) {
+			s.lines = append(s.lines, continuity.Normal(line))
+		}
 		b.WriteString(normal)
 	}
 	s.text = b.String()
@@ -129,25 +133,27 @@ func speak(text string) spoken {
 }
 
 // find widens a quote to the whole sentences in which it stands, at the borders of
-// words. The last place counts.
-func (s spoken) find(quote string) (sentences string, ok bool) {
+// words. The last place counts. said is what they say and do not ask.
+func (s spoken) find(quote string) (sentences, said string, ok bool) {
 	quote = continuity.Normal(quote)
 	if !hasWord(quote) {
-		return "", false
+		return "", "", false
 	}
 	for end := len(s.text); ; {
 		at := strings.LastIndex(s.text[:end], quote)
 		if at < 0 {
-			return "", false
+			return "", "", false
 		}
 		if to := at + len(quote); !splitsWord(s.text, at) && !splitsWord(s.text, to) {
 			from := at
+			var all []string
 			for _, x := range s.sentences {
 				if x.from < at+len(quote) && x.to > at {
 					from, to = min(from, x.from), max(to, x.to)
+					all = append(all, s.text[x.from:x.to])
 				}
 			}
-			return s.text[from:to], true
+			return s.text[from:to], told(all), true
 		}
 		end = at + len(quote) - 1
 	}

@@ -150,15 +150,15 @@ func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
 	if item.Verdict == Proposed {
 		return g.proposal(offer, ok, item)
 	}
-	at, words, said := g.cited(item.Quote, User)
-	if said {
+	at, words, said, found := g.cited(item.Quote, User)
+	if found {
 		offer, ok = g.newestOffer(at, item.ProposalQuote)
 	}
 	switch {
-	case !said || !ok:
+	case !found || !ok:
 		g.counts[NotSaid]++
 		return g.proposal(offer, ok, item)
-	case offer.other, told(words) == "", len(words) > maxTextBytes, g.batch.Messages[at].Cut:
+	case offer.other, said == "", len(words) > maxTextBytes, g.batch.Messages[at].Cut:
 		g.counts[NotAccepted]++
 		last, ok := g.newestOffer(len(g.batch.Messages), "")
 		return g.proposal(last, ok, item)
@@ -166,14 +166,14 @@ func (g *grounder) plan(item PlanItem) *continuity.PlanWord {
 	e := holdfast.Evidence{By: holdfast.ByAcceptance, Turn: g.batch.Messages[at].Turn, Quote: words, Proposal: offer.words}
 	if item.Verdict == Rejected {
 		e.By = holdfast.ByUser
-		if !negates(words) {
+		if !negates(said) {
 			g.counts[Unsupported]++
 			return g.proposal(offer, true, item)
 		}
 		return &continuity.PlanWord{Verdict: holdfast.PlanRejected, Steps: offer.steps, Evidence: e}
 	}
-	kept, removed, understood := choose(offer.steps, g.spoken[at].text, item)
-	if !understood || !accepts(words, g.spoken[at].text) {
+	kept, removed, understood := choose(offer.steps, g.spoken[at].inLines(), item)
+	if !understood || !accepts(words, g.spoken[at]) {
 		g.counts[NotAccepted]++
 		return g.proposal(offer, true, item)
 	}
@@ -198,7 +198,7 @@ func (g *grounder) newestOffer(before int, quote string) (offer, bool) {
 		if m.Role != Assistant {
 			continue
 		}
-		words, cited := g.spoken[i].find(quote)
+		words, _, cited := g.spoken[i].find(quote)
 		if len(words) > maxTextBytes {
 			words = ""
 		}
@@ -238,14 +238,14 @@ func (g *grounder) proposal(o offer, ok bool, item PlanItem) *continuity.PlanWor
 }
 
 // numbers is a list of step numbers: "2", "1 to 3", "1, 2 and 4".
-const numbers = `#?\d{1,2}(?:\s*(?:-|–|to|through|bis|until|à|a|,|and|und|&|\+|et|y|e)\s*#?\d{1,2})*`
+const numbers = `#?\d{1,2}(?: ?(?:-|–|to|through|bis|until|à|a|,|and|und|&|\+|et|y|e) ?#?\d{1,2})*`
 
 const stepWord = `(?:(?:the\s+)?(?:steps?|points?|items?|numbers?|nos?\.|nr\.?|schritte?n?|punkte?n?|nummern?|étapes?|pasos?)\s+)`
 
 // all but these, only these; the list ends the clause or nearly so.
 var (
-	butSteps  = regexp.MustCompile(`(?i)(?:^|[\s,;.])(?:but(?:\s+not)?|except(?:\s+for)?|without|skip|omit|leave\s+out|drop|not|no|außer|bis\s+auf|ohne|nicht|überspringe?|lass|streiche?|sauf|sans|excepto|sin|salvo)\s+` + stepWord + `?(` + numbers + `)(?:\s+(?:weg|aus|out|please|bitte))?\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now)\b)`)
-	onlySteps = regexp.MustCompile(`(?i)(?:^|[\s,;.])(?:(?:do|only|just|start\s+with|go\s+ahead\s+with|implement|run|nur|mach|mache|macht|erst|solo|seulement)\s+(?:only\s+|just\s+|nur\s+|with\s+)?` + stepWord + `?|` + stepWord + `)(` + numbers + `)\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now|zuerst|please|bitte|only)\b)`)
+	butSteps  = regexp.MustCompile(`(?im)(?:^|[\s,;.])(?:but(?:\s+not)?|except(?:\s+for)?|without|skip|omit|leave\s+out|drop|not|no|außer|bis\s+auf|ohne|nicht|überspringe?|lass|streiche?|sauf|sans|excepto|sin|salvo)\s+` + stepWord + `?(` + numbers + `)(?:\s+(?:weg|aus|out|please|bitte))?\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now)\b)`)
+	onlySteps = regexp.MustCompile(`(?im)(?:^|[\s,;.])(?:(?:do|only|just|start\s+with|go\s+ahead\s+with|implement|run|nur|mach|mache|macht|erst|solo|seulement)\s+(?:only\s+|just\s+|nur\s+|with\s+)?` + stepWord + `?|` + stepWord + `)(` + numbers + `)\s*(?:$|[.,;!)]|\s(?:and|und|but|aber|for|für|first|now|zuerst|please|bitte|only)\b)`)
 	numberIn  = regexp.MustCompile(`\d{1,2}|-|–|to|through|bis|until|à`)
 )
 

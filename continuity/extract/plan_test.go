@@ -139,3 +139,19 @@ Taken out of the plan:
 		t.Errorf("watermark %q, revision %d", c.Watermark, c.Revision)
 	}
 }
+
+// Many people end a sentence with the line alone.
+func TestWhatALineSaysOfAStepStaysInIt(t *testing.T) {
+	for _, tt := range []struct{ answer, removed string }{
+		{"yes to all\ndon't touch the docs\nwrite golden files for all 3 tenants", ""},
+		{"yes, go\nno new dependencies\nport the column mapping as it is", ""},
+		{"yes, go ahead\nskip step 2\nrun the tests after each step", "Port column mapping"},
+		{"yes, go ahead\nwithout step 2\n3 workers are enough", "Port column mapping"},
+		{"yes, do 1 to 3\nthe port is 4", "Delete csv package"},
+	} {
+		d, _ := extract.Ground(talk(holdfast.Capsule{}, shown, "u: "+tt.answer), extract.Extraction{Plan: &extract.PlanItem{Verdict: extract.Accepted, Quote: tt.answer}})
+		if d.Plan == nil || d.Plan.Verdict != holdfast.PlanAccepted || strings.Join(d.Plan.Removed, " | ") != tt.removed {
+			t.Errorf("%q: %+v, want %q removed", tt.answer, d.Plan, tt.removed)
+		}
+	}
+}

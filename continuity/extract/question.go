@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// told leaves of words what is said and not asked; "" when they do nothing but ask.
-func told(words string) string {
-	said := slices.DeleteFunc(speak(words).sentencesText(), inquires)
-	return strings.Join(said, " ")
+// told leaves of sentences what is said and not asked, each in a line of its own; ""
+// when they do nothing but ask.
+func told(sentences []string) string {
+	return strings.Join(slices.DeleteFunc(sentences, inquires), "\n")
 }
 
 // inquires reports whether a sentence is a question, with a mark or without: by the

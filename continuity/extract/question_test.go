@@ -69,3 +69,19 @@ func TestAQuestionBesideAStatementSupportsNothing(t *testing.T) {
 		t.Errorf("%q was believed, %v", got.Statement, counts)
 	}
 }
+
+func TestAQuestionInTheNextLineSupportsNothing(t *testing.T) {
+	const words = "use sqlite for the store\nshould we use redis for the queue"
+	d, _ := extract.Ground(talk(holdfast.Capsule{}, "u: "+words), extract.Extraction{Constraints: []extract.Item{{Statement: "use redis for the queue", Quote: words}}})
+	if got := d.Constraints[0].Statement; got == "use redis for the queue" {
+		t.Errorf("%q was believed", got)
+	}
+}
+
+func TestWhatIsOnlyAskedIsNotRejected(t *testing.T) {
+	const words = "Not Kafka. Should we not use Redis?"
+	d, _ := extract.Ground(talk(holdfast.Capsule{}, "u: "+words), extract.Extraction{RejectedAlternatives: []extract.Item{{Statement: "Redis", Quote: words}}})
+	if got := d.RejectedAlternatives[0]; got.Status == holdfast.FactRejected && got.Statement == "Redis" {
+		t.Errorf("%q was rejected", got.Statement)
+	}
+}

@@ -328,6 +328,9 @@ func asks(text string) bool {
 	return true
 }
 
+// inLines is the text with each sentence in a line of its own.
+func (s spoken) inLines() string { return strings.Join(s.sentencesText(), "\n") }
+
 func (s spoken) sentencesText() []string {
 	out := make([]string, len(s.sentences))
 	for i, x := range s.sentences {
