@@ -92,11 +92,13 @@ func (e entry) dismissedBy(words string) bool {
 }
 
 // reversedBy reports whether a sentence is about a fact and ends it or says the contrary.
+// A fact that says no is ended as a rule: not to push any more is no end of the rule
+// against it.
 func (e entry) reversedBy(words string) bool {
 	for _, s := range speak(words).sentencesText() {
 		all := wordsOf(s)
 		whole := e.fills(all, 1)
-		if whole && signals(s, ending, endingUnspaced) {
+		if whole && signals(s, ending, endingUnspaced) && (!e.saysNo() || ofRules(all)) {
 			return true
 		}
 		moves := signals(s, changing, changingUnspaced)
@@ -107,6 +109,13 @@ func (e entry) reversedBy(words string) bool {
 		}
 	}
 	return false
+}
+
+// ofRules reports whether words speak of a rule.
+func ofRules(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool {
+		return rules[w.text] || ruling[w.text] || unspaced(w.text) && slices.ContainsFunc(rulesUnspaced, func(s string) bool { return strings.Contains(w.text, s) })
+	})
 }
 
 // contrary reports whether a clause speaks of a fact in the other polarity. That something
@@ -169,7 +178,7 @@ func terms(words []word) (all []string) {
 			all = append(all, strings.Fields(lightUnspaced.Replace(w.text))...)
 			continue
 		}
-		small := glue[w.text] || common[w.text] || negators[w.text] || refusing[w.text] || reasons[w.text] || contrasts[w.text] || asideOf[w.text] || rules[w.text] || dismissing[w.text]
+		small := glue[w.text] || common[w.text] || negators[w.text] || refusing[w.text] || reasons[w.text] || contrasts[w.text] || asideOf[w.text] || rules[w.text] || ruling[w.text] || dismissing[w.text]
 		if !small && utf8.RuneCountInString(w.text) > 1 {
 			all = append(all, w.text)
 		}

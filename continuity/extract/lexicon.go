@@ -261,8 +261,8 @@ var (
 
 // Words by which a fact is taken back. ending say that it holds no more; changing are
 // signs of it in words that choose something else; dismissing give up what their clause
-// speaks of; rules are what a fact is called then. With them, asideOf name nothing that a
-// fact is about.
+// speaks of; rules are what a fact is called then, and ruling say what a rule does. With
+// them, asideOf name nothing that a fact is about.
 var (
 	ending = phrases("no longer, any more, anymore, any longer, changed my mind, change my mind, on second thought, done with," +
 		"nicht mehr, kein mehr, anders überlegt, meinung geändert, ne plus, n' plus, changé d' avis, ya no, cambiado de opinión, cambié de opinión, non più, cambiato idea, já não, não mais, mudei de ideia, niet meer, już nie, больше не, передумал, передумала")
@@ -279,6 +279,9 @@ var (
 		"rule rules restriction restrictions constraint constraints requirement requirements limitation ban decision idea plan said regel regeln einschränkung vorgabe vorgaben entscheidung idee verbot",
 		"règle règles contrainte décision idée regla reglas restricción decisión regola vincolo decisione regra decisão beslissing zasada decyzja правило решение",
 	)
+	ruling = set(
+		"forbidden prohibited banned taboo problem matter matters apply applies hold holds needed required necessary valid important verboten untersagt tabu gilt nötig wichtig interdit nécessaire prohibido necesario vietato necessario proibido necessário verboden nodig zabronione запрещено запрещён нужно",
+	)
 	// lacking are negators of the thing behind them.
 	lacking = set("no without kein keine keinen keinem keiner ohne sans sin senza sem zonder geen bez без")
 	asideOf = union(set(keys(changing)...), set(
@@ -288,11 +291,12 @@ var (
 	))
 )
 
-// The same of scripts without spaces between words; lightUnspaced takes out of a run what
-// names nothing.
+// The same of scripts without spaces between words; rulesUnspaced are of a
+// rule, and lightUnspaced takes out of a run what names nothing.
 var (
 	endingUnspaced   = []string{"不再", "算了", "取消", "作废", "やめ", "撤回", "取り消", "취소", "더 이상"}
 	changingUnspaced = slices.Concat(endingUnspaced, []string{"换", "改用", "改成", "改为", "而是", "还是", "代わり", "変更", "대신", "바꾸", "바꿔", "말고"})
+	rulesUnspaced    = []string{"规", "限制", "禁", "取消", "作废", "ルール", "撤回", "取り消", "규칙", "제한", "금지", "취소"}
 	lightUnspaced    = blanks(
 		"不要", "不用", "不再", "换成", "改用", "改成", "改为", "取消", "而是", "还是", "作废", "算了", "使用", "我们", "用", "换", "别", "不", "没", "了", "的", "吧", "把", "就", "再", "请", "要", "是",
 		"使わない", "使わ", "使い", "使う", "ないで", "ください", "代わりに", "やめて", "やめ", "変更", "します", "ました", "ます", "です", "は", "を", "が", "に", "の", "で", "も",
