@@ -120,7 +120,7 @@ func ofRules(words []word) bool {
 
 // contrary reports whether a clause speaks of a fact in the other polarity. That something
 // is taken from there is no contrary without a sign of change, nor is it that the fact's
-// thing has no other.
+// thing has no other, or that nobody may touch what the fact keeps.
 func (e entry) contrary(clause []word, moves bool) bool {
 	if from := clause[0].text; (from == "from" || from == "von") && !moves {
 		return false
@@ -128,7 +128,15 @@ func (e entry) contrary(clause []word, moves bool) bool {
 	if clause[0].denied() == e.saysNo() || shared(terms(clause), e.terms()) == 0 {
 		return false
 	}
+	if clause[0].not > 0 && keeps(wordsOf(e.statement)) && !keeps(clause) {
+		return false
+	}
 	return clause[0].not != 1 || clause[0].refused > 0 || !e.lacks(clause)
+}
+
+// keeps reports whether words have something kept.
+func keeps(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return keeping[w.text] })
 }
 
 // lacks reports whether a clause says no to a thing that is none of the fact's.
