@@ -168,8 +168,11 @@ var (
 	)
 	interrogatives = set("what who whom whose where when which how was wer wen wem wo wohin woher wann wie welche welcher welches welchen wat welke hoe что кто где как какой какая какие")
 	which          = set("what which whose how welche welcher welches welchen wie welke")
-	askingLast     = set("mı mi mu mü mıyız miyiz muyuz müyüz")
-	tags           = set("right oder gell eh verdad vero né toch")
+	// determiners make an order of comment, and beforeMe no question of a Spanish mi.
+	determiners = set("the every each all any this these those your our only")
+	beforeMe    = set("para a por en con sin per su")
+	askingLast  = set("mı mi mu mü mıyız miyiz muyuz müyüz")
+	tags        = set("right oder gell eh verdad vero né toch")
 )
 
 // verbs and their subjects make a question when they stand in this order; wishes are
@@ -179,12 +182,14 @@ var (
 		"is are am were do don't doesn't didn't would will have has had may might won't wouldn't",
 		"ist sind war waren hat haben hätte wird werden würde würden gibt kann darf will muss zou zijn heeft",
 	))
-	wishes = set(
-		"should shall can could must can't couldn't shouldn't does did",
-		"soll sollen sollte sollten können könnten könnte dürfen müssen müssten wollen zullen moeten kunnen",
-	)
-	orderly = set("do don't have had will")
-	persons = set("we you they i he she wir ich du ihr sie man wij jullie ik")
+	wishes = union(second, set("should shall can could must can't couldn't shouldn't does did"))
+	// second are those of languages in which a verb stands before its subject behind a
+	// clause, too: behind one of follows always, behind one of conditions perhaps.
+	second     = set("soll sollen sollte sollten können könnten könnte dürfen müssen müssten wollen zullen moeten kunnen")
+	follows    = set("weil da bevor nachdem solange sobald obwohl damit seit omdat aangezien doordat voordat nadat zolang zodra hoewel zoals")
+	conditions = set("wenn falls sofern als indien")
+	orderly    = set("do don't have had will")
+	persons    = set("we you they i he she wir ich du ihr sie man wij jullie ik")
 	// inverting are the subjects behind a French verb: peut-on, utilise-t-on.
 	inverting = set("on il elle ils elles t-on t-il t-elle")
 	subjects  = union(persons, set("it this that these those there the a an our my your anyone anybody somebody someone everyone es er das dieser diese dieses der die den ein eine unser unsere mein het dit dat"))
@@ -193,7 +198,9 @@ var (
 // Of scripts without spaces between words: what asks anywhere, and at the end.
 var (
 	askingUnspaced = []string{"为什么", "為什麼", "怎么样", "怎麼樣", "なぜ", "どうして", "どうでしょう"}
-	askingEnds     = []string{"吗", "嗎", "呢", "么", "麼", "か", "かな", "かしら", "かね", "っけ", "까", "까요", "나요", "인가요", "은가요", "는가요", "던가요", "ไหม", "มั้ย"}
+	// whetherUnspaced say that something holds whether or not.
+	whetherUnspaced = []string{"不管", "无论", "無論", "不論"}
+	askingEnds      = []string{"吗", "嗎", "呢", "么", "麼", "か", "かな", "かしら", "かね", "っけ", "까", "까요", "나요", "인가요", "은가요", "는가요", "던가요", "ไหม", "มั้ย"}
 )
 
 // Words of an answer to a plan. consents are a yes, whatever follows them; approvals say

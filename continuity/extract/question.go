@@ -30,13 +30,19 @@ func inquires(sentence string) bool {
 	last := words[len(words)-1]
 	at := func(i int) string { return words[min(i, len(words)-1)] }
 	switch {
+	case words[0] == "comment" && determiners[at(1)], strings.HasPrefix(words[0], "quel") && at(1) == "que":
+		return false // an order in English, and whatever it may be in French
 	case inquiring[words[0]], inquiring[words[0]+" "+at(1)], inverted(words[0], at(1)), interrogatives[words[0]] && verbs[at(1)]:
 		return true
-	case which[words[0]] && !subjects[at(1)] && (wishes[at(2)] || at(2) == "do"), askingLast[last], slices.Contains(words, "ли"), slices.ContainsFunc(words[:min(3, len(words))], inversion):
+	case which[words[0]] && !subjects[at(1)] && (wishes[at(2)] || at(2) == "do"), askingLast[last] && !beforeMe[words[max(0, len(words)-2)]], slices.Contains(words, "ли"), slices.ContainsFunc(words[:min(3, len(words))], inversion):
 		return true
 	}
+	after := follows[words[0]] || conditions[words[0]] && strings.HasSuffix(sentence, ".")
 	for i := 1; i < len(tokens); i++ {
 		next := tokens[min(i+1, len(tokens)-1)]
+		if after && tokens[i-1] == "," && second[tokens[i]] {
+			continue
+		}
 		if isMark(tokens[i-1]) && wishes[tokens[i]] && persons[next] || tokens[i-1] == "," && tags[tokens[i]] && tokens[i] == last && !hasWord(strings.Join(tokens[i+1:], "")) {
 			return true
 		}
@@ -73,7 +79,8 @@ func inversion(word string) bool {
 // said with its contrary, or a particle at the end.
 func inquiresUnspaced(run string, last bool) bool {
 	rs := []rune(run)
-	for i := 2; i < len(rs); i++ {
+	whether := slices.ContainsFunc(whetherUnspaced, func(s string) bool { return strings.Contains(run, s) })
+	for i := 2; i < len(rs) && !whether; i++ {
 		if rs[i] == rs[i-2] && strings.ContainsRune("不没沒", rs[i-1]) && rs[i] != rs[i-1] {
 			return true
 		}
