@@ -100,6 +100,9 @@ func fits(t string) (approves, beside bool) {
 // withholds reports whether anything in a message is against taking it for a yes, also
 // when a line is read that may be the next sentence or the rest of one.
 func withholds(message spoken) bool {
+	if all := wordsOf(message.inLines()); slices.ContainsFunc(all, func(w word) bool { return lone[w.text] }) && slices.ContainsFunc(all, unread) {
+		return true
+	}
 	for _, s := range slices.Concat(message.sentencesText(), message.lines) {
 		if inquires(s) {
 			return true
@@ -117,6 +120,12 @@ func withholds(message spoken) bool {
 		}
 	}
 	return false
+}
+
+// unread reports whether a word is none of those that say yes or may stand beside one.
+func unread(w word) bool {
+	approves, beside := fits(w.text)
+	return hasWord(w.text) && !approves && !beside && !lone[w.text] && !chatter[w.text] && !consents[w.text] && !stepNouns[w.text]
 }
 
 // parts cuts a clause where one order follows another.
@@ -151,7 +160,7 @@ func holds(part []word) bool {
 		if unspaced(w.text) && !approves && slices.ContainsFunc(holdingUnspaced, func(s string) bool { return strings.Contains(w.text, s) }) {
 			return true
 		}
-		small := negators[w.text] || refusing[w.text] || refusals[w.text] || contrasts[w.text] || openers[w.text] || consents[w.text]
+		small := negators[w.text] || refusing[w.text] || refusals[w.text] || contrasts[w.text] || openers[w.text] || consents[w.text] || passing[w.text]
 		plain, no = plain && !numbered(w) && (approves || beside || small), no || refusals[w.text]
 	}
 	return plain && no

@@ -205,7 +205,8 @@ var (
 
 // Words of an answer to a plan. consents are a yes, whatever follows them; approvals say
 // yes where nothing stands beside them but small words and what names the plan or its
-// steps; wholes do so at the beginning.
+// steps; wholes do so at the beginning. lone are consents of languages of which no more is
+// known: they are one where nothing else is said.
 var (
 	consents = phrases("yes, yep, yeah, yea, yup, ok, okay, okey, sure, lgtm, go ahead, ship it, start with, begin with, proceed with, you can start, you can go ahead, you may start, you may proceed, feel free, i like it, i like this, i like that, i like the plan, no problem, not bad, all except, everything except," +
 		"ja, jawohl, jo, meinetwegen, von mir aus, kein problem, keine einwände, du kannst anfangen, du kannst loslegen, leg los, fang an, fangt an, alles außer, alles bis auf, oui, ouais, d' accord, ça me va, ça me convient, ça marche, ça roule, allez-y, vas-y, on y va, tout sauf, sí, claro que sí, por supuesto, de acuerdo, todo menos, todo excepto," +
@@ -221,6 +222,7 @@ var (
 		"ça cela c' est tout très pour moi le y et maintenant merci todo está esta me parece para mí muy y ahora gracias tutto molto per me adesso ser grazie isso isto está muito zo het is maar to jest это так я мы всё",
 		"steps points items schritte schritten punkte étapes pasos",
 	)
+	lone      = set("evet tamam olur نعم موافق تمام حسنا")
 	wholes    = set("all everything alles tout todo tutto tudo всё")
 	stepNouns = set("steps step point points item items number numbers schritt schritte schritten punkt punkte étape étapes paso pasos")
 )
@@ -232,8 +234,8 @@ var (
 // that is one for another time or on a condition.
 var (
 	holding = phrases("wait, hold, stop, pause, hang, halt, compare, plan the, plan it, plan for, propose, suggest, draft, revise, revisit, rework, redo, rewrite, rethink, reconsider, replan, change, adjust, modify, replace, swap, show, explain, describe, clarify, elaborate, cancel, abort, postpone, delay, defer, forget, scrap, nevermind, never mind," +
-		"let me, let's wait, let's discuss, let's talk, let's think, let's not, let's revisit, i will, i' ll, i' d, i must, i have, i see, i thought, i changed, i meant, i need to, i want to, i need a, i' m not, i' m going, i am not, i don't, give me, one moment, one second, one question, one thing, a moment, not yet, not now, not so, not quite, not sure, not really, start over, start again, start from scratch, try again, do over, think again, think about, on hold, come back, come up, back to, new plan, the other," +
-		"warte, warten, wart, wartet, stopp, moment, sekunde, überarbeite, überdenke, überleg, überlege, zeig, zeige, erklär, erkläre, ändere, änder, ersetze, verschiebe, lass mich, lass uns warten, ich werde, ich muss, ich will erst, ich schaue, ich schau, ich prüfe, ich frage, ich überlege, ich bin nicht, ich weiß nicht, mach ich, mache ich, noch nicht, nicht jetzt, nicht so, fang von vorn, von vorn, von vorne, gib mir," +
+		"let me, let's wait, let's discuss, let's talk, let's think, let's not, let's revisit, i will, i' ll, i' d, i must, i have, i see, i thought, i changed, i meant, i need to, i want to, i need a, i' m not, i' m going, i am not, i don't, give me, one moment, one second, one question, one thing, a moment, not yet, not now, not so, not quite, not sure, not really, start over, start again, start from scratch, try again, do over, think again, think about, on hold, come back, come up, back to, new plan, the other, leave it, undo, revert, roll back," +
+		"warte, warten, wart, wartet, stopp, moment, sekunde, überarbeite, überdenke, überleg, überlege, zeig, zeige, erklär, erkläre, ändere, änder, ersetze, verschiebe, lass mich, lass uns warten, ich werde, ich muss, ich will erst, ich schaue, ich schau, ich prüfe, ich frage, ich überlege, ich denke, ich melde, ich bin nicht, ich weiß nicht, mach ich, mache ich, noch nicht, nicht jetzt, nicht so, fang von vorn, von vorn, von vorne, gib mir," +
 		"attends, attendez, arrête, arrêtez, montre, montre-moi, montrez, explique, expliquez, révise, change, laisse-moi, laissez-moi, un moment, un instant, une minute, je vais, je dois, pas encore, pas maintenant, recommence," +
 		"espera, espere, detente, muestra, muéstrame, enséñame, cambia, déjame, un segundo, voy a, tengo que, todavía no, aún no, ahora no," +
 		"aspetta, aspetti, fermati, mostra, mostrami, spiega, fammi, un attimo, devo, non ancora, pare, mostre, mude, deixa eu, deixe-me, um momento, ainda não, wacht, toon, laat me, laat mij, leg uit, nog niet, ik moet, ik ga," +
@@ -241,6 +243,12 @@ var (
 	doubting = set(
 		"wrong risky doubt unsure uncertain worried confused confusing myself hesitate hesitant nonsense bullshit terrible bad awful another different overkill mistake",
 		"falsch riskant unsicher selber quatsch unsinn blödsinn schlecht zweifel bedenken risqué doute moi-même mauvais dudo duda arriesgado sbagliato errado verkeerd twijfel wątpię неправильно плохо сомневаюсь",
+	)
+	// passing are words of a no to the whole, or to the moment.
+	passing = set(
+		"any anything yet today tonight this week month before until monday tuesday wednesday thursday friday should must may can could would",
+		"heute gleich sofort gerade mehr diese dieser woche monat vor bis montag dienstag mittwoch donnerstag freitag sollen sollten müssen können",
+		"aujourd'hui de suite hoy oggi hoje vandaag dziś dzisiaj teraz сегодня сейчас",
 	)
 	questioned = set("who why how which what whose wer warum wieso was qui pourquoi comment quién chi почему кто")
 	itself     = set("this that that's it it's these they das es dies ça cela c' ce esto eso questo ciò isso это")
@@ -261,8 +269,8 @@ var (
 	}
 	besideUnspaced  = []string{"的", "吧", "了", "啊", "请", "就", "我们", "计划", "按", "按照", "这个", "继续", "来", "啦", "ね", "よ", "です", "します", "しました", "ください", "それで", "で", "どうぞ", "합니다", "해요", "주세요", "그렇게", "요"}
 	holdingUnspaced = []string{
-		"等", "先别", "别动", "别急", "再想", "想想", "考虑", "问题", "問題", "不对", "重新", "重做", "重写", "再看", "先看", "先给", "我自己", "不确定", "可能", "也许", "以后", "稍后", "暂停", "停", "修改",
-		"待って", "待ち", "ちょっと", "考え", "違", "やり直", "もう一度", "自分で", "後で", "かも", "見せて", "止め", "기다", "잠깐", "잠시", "나중", "다시", "생각", "문제", "틀", "제가", "직접", "보여",
+		"等", "先别", "别动", "别急", "再想", "想想", "考虑", "问题", "問題", "不对", "重新", "重做", "重写", "再看", "先看", "先给", "我自己", "不确定", "可能", "也许", "以后", "稍后", "暂停", "停", "修改", "还没", "现在不", "今天不", "明天", "先不", "暂时", "不行",
+		"待って", "待ち", "ちょっと", "考え", "違", "やり直", "もう一度", "自分で", "後で", "かも", "見せて", "止め", "まだ", "今は", "今日は", "明日", "아직", "지금은", "오늘은", "내일", "기다", "잠깐", "잠시", "나중", "다시", "생각", "문제", "틀", "제가", "직접", "보여",
 	}
 )
 
