@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/continuity"
@@ -21,9 +22,11 @@ var (
 const maxSteps = 60
 
 // Steps are the steps that a text of the model lists, as it words them: the items of
-// its lists, or what is numbered from 1 inside of a line.
+// its lists, those with numbers alone where it has both kinds, since by these they are
+// spoken of; or what is numbered from 1 inside of a line.
 func Steps(text string) (steps []string) {
 	fence := false
+	var numbered []string
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			fence = !fence
@@ -33,7 +36,13 @@ func Steps(text string) (steps []string) {
 				return inner
 			}
 			steps = append(steps, continuity.Normal(m[1]))
+			if unicode.IsDigit(rune(line[0])) {
+				numbered = append(numbered, continuity.Normal(m[1]))
+			}
 		}
+	}
+	if len(numbered) > 1 {
+		steps = numbered
 	}
 	if len(steps) == 0 {
 		steps = inline(text)

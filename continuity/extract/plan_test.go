@@ -18,6 +18,8 @@ func TestSteps(t *testing.T) {
 	}{
 		{"a numbered list", "Plan:\n\n1. Add a reader.\n   - a detail\n2. Port the mapping\n", []string{"Add a reader.", "Port the mapping"}},
 		{"a list of points", "I would:\n- add `x`\n* [ ] move y\n", []string{"add `x`", "move y"}},
+		{"a numbered list behind what was found", "I found:\n- a leak\n- a race\n\nPlan:\n1. Close it\n2. Lock it\n", []string{"Close it", "Lock it"}},
+		{"a numbered list with points between", "1. Reader\n- open it\n- parse it\n2. Writer\n- flush it\n", []string{"Reader", "Writer"}},
 		{"numbers in a line", "1. Add reader behind interface Source. 2. Port column mapping. 3. Golden files for 3 tenants. 4. Delete csv package.", []string{"Add reader behind interface Source", "Port column mapping", "Golden files for 3 tenants", "Delete csv package"}},
 		{"a list in a fence is code", "```\n- a\n- b\n```", nil},
 		{"numbers that do not count up", "It took 4. Then 7. Done.", nil},
@@ -64,6 +66,7 @@ func TestGroundPlans(t *testing.T) {
 		{"what a step deletes is spoken of", holdfast.Capsule{}, []string{shown, "u: Good. The csv package is in internal/csv."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Good."}, "accepted " + all},
 		{"a step is skipped by name", holdfast.Capsule{}, []string{shown, "u: Good, skip the golden files for the tenants."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Good, skip the golden files for the tenants."}, "accepted " + add + " | " + port + " | " + del + " -" + golden},
 		{"one that must not be forgotten", holdfast.Capsule{}, []string{shown, "u: Good, but don't forget the golden files for 3 tenants."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Good, but don't forget the golden files for 3 tenants."}, "accepted " + all},
+		{"a number behind what was found", holdfast.Capsule{}, []string{"a: I found:\n- a leak\n- a race\n\nPlan:\n1. Close it\n2. Lock it", "u: Ok, do only step 2."}, extract.PlanItem{Verdict: extract.Partly, Quote: "Ok, do only step 2."}, "accepted Lock it -Close it"},
 		{"a number that is no step", holdfast.Capsule{}, []string{shown, "u: Yes, on port 3."}, extract.PlanItem{Verdict: extract.Accepted, Quote: "Yes, on port 3."}, "accepted " + all},
 		{"a part that the answer names", holdfast.Capsule{}, []string{shown, "u: Yes, the first two."}, extract.PlanItem{Verdict: extract.Partly, Steps: []string{add, port}, Quote: "Yes, the first two."}, "accepted " + add + " | " + port + " -" + golden + " -" + del},
 		{"a part that nobody names stays a proposal", holdfast.Capsule{}, []string{shown, "u: Yes, some of it."}, extract.PlanItem{Verdict: extract.Partly, Quote: "Yes, some of it."}, "proposed " + all},
