@@ -30,6 +30,26 @@ func covers(texts, sentence string) bool {
 	return true
 }
 
+// exceeds reports whether a sentence says no more often than texts, or has a number that
+// they do not have.
+func exceeds(texts, sentence string) bool {
+	held, no := termsOf(texts), 0
+	for _, t := range termsOf(sentence) {
+		switch {
+		case denies(t):
+			no++
+		case strings.ContainsFunc(t, unicode.IsDigit) && !slices.Contains(held, t):
+			return true
+		}
+	}
+	for _, t := range held {
+		if denies(t) {
+			no--
+		}
+	}
+	return no > 0
+}
+
 // termsOf cuts a text into words in lower case; names, paths, versions and numbers stay
 // whole.
 func termsOf(text string) (terms []string) {

@@ -56,6 +56,29 @@ func TestASentenceStaysUntilFactsHoldAllOfIt(t *testing.T) {
 	}
 }
 
+// What else a sentence says is not out of force with the choice that it was cited for.
+func TestWhatElseWasSaidOutlivesAChoice(t *testing.T) {
+	for _, tt := range []struct {
+		words string
+		stays bool
+	}{
+		{"Use Redis for the queue and never push to main.", true},
+		{"Use Redis for the queue, it listens on port 48213.", true},
+		{"We use Redis for the queue at first and the database of the others after that\nnever push to main", true},
+		{"Use Redis for the queue, it is fast.", false},
+	} {
+		c := said(tt.words, "Forget Redis, use Postgres.", "thanks")
+		for turn, statement := range []string{"Redis", "Postgres"} {
+			quote := continuity.Normal(c.UserWords[turn].Text)
+			c = continuity.Merge(c, continuity.Delta{Decisions: []holdfast.Decision{{Subject: "queue", Statement: statement, Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByUser, Turn: turn + 1, Quote: quote}}}})
+		}
+		first, _, _ := strings.Cut(tt.words, "\n")
+		if text := render(t, c, 2500); strings.Contains(text, "- "+first) != tt.stays {
+			t.Errorf("%q stays: %t in\n%s", tt.words, !tt.stays, text)
+		}
+	}
+}
+
 func TestTheConditionOfAnAcceptanceStays(t *testing.T) {
 	const yes = "Yes, go ahead, but never push to main."
 	c := said("Plan the importer.", yes, "thanks")

@@ -235,7 +235,7 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // unstated is what is left of the user's words when the sentences are taken out that
 // preserved facts hold whole: those facts stand for them. The words of facts that are
-// out of force are out of force too.
+// out of force are out of force too, but for a no or a value that none of them holds.
 func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
 	type citing struct {
 		texts string // what the facts that rest on a sentence say of it
@@ -275,7 +275,7 @@ func unstated(c holdfast.Capsule, keep Preserve) []holdfast.UserWord {
 	}
 	stated := map[string]bool{}
 	for sentence, by := range cited {
-		stated[sentence] = !by.holds || covers(by.texts, sentence)
+		stated[sentence] = covers(by.texts, sentence) || !by.holds && !exceeds(by.texts, sentence)
 	}
 	return withoutSentences(c.UserWords, stated)
 }
