@@ -38,13 +38,16 @@ var choosing = lookup("use not no don't doesn't never always must mustn't instea
 
 // chooses reports whether a sentence has one of them.
 func chooses(sentence string) bool {
-	for word := range strings.FieldsFuncSeq(sentence, func(r rune) bool { return !isWord(r) && r != '_' && r != '\'' }) {
+	for word := range strings.FieldsFuncSeq(straight(sentence), func(r rune) bool { return !isWord(r) && r != '_' && r != '\'' }) {
 		if choosing[strings.ToLower(strings.Trim(word, "'"))] {
 			return true
 		}
 	}
 	return false
 }
+
+// straight is a text with straight apostrophes: many keyboards set others.
+func straight(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
 // opposing finds words by which people turn from what was chosen.
 var opposing = regexp.MustCompile(`(?i)\b(not|no|don't|doesn't|never|instead|rather|without|forget|changed|anymore|longer|drop|scrap|revert|back|` +

@@ -93,3 +93,15 @@ func TestSentencesOfManyWrappedLines(t *testing.T) {
 		t.Errorf("%d bytes of memory for a text of %d", used, len(text))
 	}
 }
+
+func TestAWordOfChoiceWithACurledApostrophe(t *testing.T) {
+	const typed = "The old schema of the importer is what you mustn’t touch."
+	texts := []string{"Build it.", typed}
+	for i := range 30 {
+		texts = append(texts, "and once more "+strings.Repeat("x", i))
+	}
+	b, _ := continuity.Render(said(texts...), continuity.All, continuity.Budget{Tokens: 2500, Words: 300}, continuity.EstimateTokens)
+	if !strings.Contains(b.Text, typed) {
+		t.Errorf("it is missing in\n%s", b.Text)
+	}
+}

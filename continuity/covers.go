@@ -53,7 +53,7 @@ func exceeds(texts, sentence string) bool {
 // termsOf cuts a text into words in lower case; names, paths, versions and numbers stay
 // whole.
 func termsOf(text string) (terms []string) {
-	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
+	text = strings.ToLower(straight(text))
 	for _, t := range strings.FieldsFunc(text, func(r rune) bool {
 		return !isWord(r) && !unicode.IsMark(r) && !strings.ContainsRune("_./:@-+='%~\\", r)
 	}) {

@@ -182,7 +182,7 @@ func (d *draft) contradict(c holdfast.Capsule) {
 		since := saidBehind(c.UserWords, x.Evidence)
 		for _, w := range d.said {
 			for _, s := range sentencesOf(w.Text) {
-				if w.Turn > since && s.rank == firm && opposing.MatchString(s.text) && concerns(s.text, x, inForce) {
+				if w.Turn > since && s.rank == firm && opposing.MatchString(straight(s.text)) && concerns(s.text, x, inForce) {
 					d.items[n].later = strings.TrimSpace(s.text)
 				}
 			}
