@@ -97,6 +97,9 @@ func (e entry) dismissedBy(words string) bool {
 func (e entry) reversedBy(words string) bool {
 	for _, s := range speak(words).sentencesText() {
 		all := wordsOf(s)
+		if e.limitedBy(all) {
+			continue
+		}
 		whole := e.fills(all, 1)
 		if whole && signals(s, ending, endingUnspaced) && (!e.saysNo() || ofRules(all)) {
 			return true
@@ -106,6 +109,20 @@ func (e entry) reversedBy(words string) bool {
 			if e.contrary(clause, moves) && (whole || e.fills(clause, 1)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// limitedBy reports whether words say no to more, or to less, than a number of the fact:
+// that says it again.
+func (e entry) limitedBy(words []word) bool {
+	if !slices.ContainsFunc(words, func(w word) bool { return w.not > 0 }) {
+		return false
+	}
+	for i, w := range words {
+		if numbered(w) && shared([]string{w.text}, e.terms()) > 0 && slices.ContainsFunc(words[max(0, i-2):i], func(x word) bool { return comparing[x.text] }) {
+			return true
 		}
 	}
 	return false

@@ -72,6 +72,7 @@ func TestWordsThatTakeAFactBack(t *testing.T) {
 		{"kafka", "Let's use Kafka after all."},
 		{"kafka", "Wir nehmen doch Kafka."},
 		{"limit", "The limit of 17 MB is gone."},
+		{"limit", "You may go over 17 MB now."},
 		{"de", "Vergiss das mit den kurzen Commit-Texten."},
 		{"zh", "队列不用 RabbitMQ 了。"},
 	} {
@@ -116,6 +117,8 @@ func TestWordsThatOnlyMentionAFact(t *testing.T) {
 		{"kafka", "Again: not Kafka."},
 		{"kafka", "The Kafka client of the others leaks."},
 		{"limit", "The limit is in the config."},
+		{"limit", "Never go over 17 MB."},
+		{"limit", "Nicht mehr als 17 MB."},
 	} {
 		t.Run(tt.words, func(t *testing.T) {
 			d, counts := extract.Ground(talk(held(), "u: "+tt.words), extract.Extraction{Withdrawn: []extract.Item{{ID: tt.id, Quote: tt.words}}})

@@ -297,6 +297,8 @@ var (
 	ruling = set(
 		"forbidden prohibited banned taboo problem matter matters apply applies hold holds needed required necessary valid important verboten untersagt tabu gilt nötig wichtig interdit nécessaire prohibido necesario vietato necessario proibido necessário verboden nodig zabronione запрещено запрещён нужно",
 	)
+	// comparing stand before a number that is a bound.
+	comparing = set("above over beyond exceed exceeds below under more less higher lower larger smaller über unter mehr weniger größer kleiner plus moins más menos più meno mais meer minder więcej mniej больше меньше")
 	// lacking are negators of the thing behind them.
 	lacking = set("no without kein keine keinen keinem keiner ohne sans sin senza sem zonder geen bez без")
 	asideOf = union(set(keys(changing)...), set(
