@@ -31,10 +31,17 @@ func proposeSteps(c *holdfast.Capsule, w PlanWord) {
 }
 
 // acceptSteps puts steps in force. The steps of a list that the agent keeps itself
-// stay as they are: there the accepted ones become the text of what was approved.
+// stay as they are: there the accepted ones become the text of what was approved. What
+// was proposed until then waits for no answer any more.
 func acceptSteps(c *holdfast.Capsule, w PlanWord) {
 	old := c.Plan
-	if old != nil && (old.Evidence.By != "" && told(old.Evidence, w.Evidence) || restates(old, w)) || len(w.Steps) == 0 {
+	if old != nil && old.Evidence.By != "" && told(old.Evidence, w.Evidence) || len(w.Steps) == 0 {
+		return
+	}
+	if q := c.Proposal; q != nil && !earlier(w.Evidence, q.Evidence) && (q.Source == holdfast.FromConversation || proposes(q, w.Steps)) {
+		c.Proposal = nil
+	}
+	if old != nil && restates(old, w) {
 		return
 	}
 	p := holdfast.Plan{Status: holdfast.PlanAccepted, Source: holdfast.FromConversation, Steps: pending(w.Steps)}
@@ -47,9 +54,6 @@ func acceptSteps(c *holdfast.Capsule, w PlanWord) {
 	p.Evidence = w.Evidence
 	remove(&p, w.Removed...)
 	c.Plan = &p
-	if q := c.Proposal; q != nil && (proposes(q, w.Steps) || q.Source == holdfast.FromConversation && !earlier(w.Evidence, q.Evidence)) {
-		c.Proposal = nil
-	}
 }
 
 // rejectSteps marks a proposal as rejected, with the user's words as the reason.

@@ -52,4 +52,18 @@ func TestALaterWordOnKnownSteps(t *testing.T) {
 			t.Errorf("the proposal is %+v", c.Proposal)
 		}
 	})
+	t.Run("an accepted proposal that the agent's own list has already waits no more", func(t *testing.T) {
+		c := continuity.Merge(listed, word(holdfast.PlanProposed, holdfast.ByAgent, 1, []string{"a", "b", "c"}, nil))
+		list := call("v", "update_plan", `{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"pending"},{"step":"c","status":"pending"}]}`, updated)
+		c = continuity.Merge(continuity.Fold(c, []continuity.Call{list}, continuity.All), accept(2, abc, nil))
+		if c.Proposal != nil || plan(c) != "accepted completed:a pending:b pending:c" {
+			t.Errorf("the plan is %s, and %+v waits", plan(c), c.Proposal)
+		}
+	})
+	t.Run("the yes to a plan takes no newer one with more steps away", func(t *testing.T) {
+		c := continuity.Merge(listed, word(holdfast.PlanProposed, holdfast.ByAgent, 3, []string{"a", "b", "drop"}, nil))
+		if c = continuity.Merge(c, accept(2, []string{"a", "b"}, nil)); c.Proposal == nil {
+			t.Error("it is gone")
+		}
+	})
 }
