@@ -60,15 +60,15 @@ type element struct {
 	thinks   bool                       // it holds reasoning
 }
 
-// words makes of a user's text what is kept of it: without secrets, without
-// pasted bulk. Of a very long text the bulk goes first, since a secret is never
-// looked for in what is not kept.
+// words makes of a user's text what is kept of it: without secrets, without pasted bulk.
+// Secrets go before it is cut, since they are known by what stands around them; of a very
+// long text the bulk goes first.
 func (e *Engine) words(text string) string {
 	const long = 64 << 10
-	if len(text) <= long {
-		text = e.redact(text)
+	if len(text) > long {
+		text = continuity.Shorten(text, long)
 	}
-	return e.redact(continuity.Words(text))
+	return e.redact(continuity.Words(e.redact(text)))
 }
 
 func (e *Engine) redact(text string) string {

@@ -69,9 +69,9 @@ func Capsule(entries []holdfast.Entry, branch holdfast.BranchID, redact func(str
 			f.turn = len(f.calls)
 		case holdfast.UserMessage:
 			f.texts[string(e.ID)] = true
-			if words := continuity.Words(typed(event)); words != "" && !event.Synthetic {
+			if words := words(event, redact); words != "" {
 				id := "event " + strconv.FormatInt(e.Seq, 10)
-				f.calls = append(f.calls, continuity.Call{ID: id, Tool: agents.UserSaid, Arguments: []byte(redact(words)), Result: &holdfast.ToolResult{CallID: id}})
+				f.calls = append(f.calls, continuity.Call{ID: id, Tool: agents.UserSaid, Arguments: []byte(words), Result: &holdfast.ToolResult{CallID: id}})
 			}
 		case holdfast.AssistantMessage:
 			f.texts[string(e.ID)] = true
@@ -131,6 +131,20 @@ func (f *folding) begin(c *holdfast.Capsule) {
 
 // typed is what a person typed: the text of a message, without attached files.
 func typed(m holdfast.UserMessage) string { return text(withoutFiles(m).Parts) }
+
+// words is what is kept of a message that a person typed. Secrets go before anything is cut, since
+// they are known by what stands around them; of a very long text the bulk goes first.
+func words(m holdfast.UserMessage, redact func(string) string) string {
+	const long = 64 << 10
+	if m.Synthetic {
+		return ""
+	}
+	text := typed(m)
+	if len(text) > long {
+		text = continuity.Shorten(text, long)
+	}
+	return redact(continuity.Words(redact(text)))
+}
 
 func text(parts []holdfast.Part) string {
 	out := ""

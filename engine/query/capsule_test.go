@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/continuity"
 	"github.com/holdfast-dev/holdfast/continuity/extract"
 	"github.com/holdfast-dev/holdfast/engine/query"
+	"github.com/holdfast-dev/holdfast/redact"
 )
 
 func plain(text string) string { return text }
@@ -192,5 +194,24 @@ func TestWhatIsSaidInAForkOfARecordingIsNewerThanWhatTheProxyRead(t *testing.T) 
 	}
 	if diff := cmp.Diff(map[string]int{"Use Redis for the queue.": 10}, got); diff != "" {
 		t.Errorf("in force (-want +got):\n%s", diff)
+	}
+}
+
+// A secret is known by what stands around it, which may be cut off with the middle of a
+// long message.
+func TestASecretBesideACutIsRedacted(t *testing.T) {
+	r, err := redact.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean := func(text string) string { text, _ = r.Text(text); return text }
+	secret := strings.Repeat("q", 40)
+	for i := range 80 {
+		tail, head := 480+i/2, strings.Repeat("We have looked at this with the customer. ", 60+2000*(i%2))
+		text := head + "Authorization: Bearer " + secret + " " + strings.Repeat("and so on ", 50)[:tail-len(secret)-1]
+		c := query.Capsule(stream(asked(text), asked("thanks")), "b", clean)
+		if strings.Contains(c.UserWords[0].Text, secret) {
+			t.Fatalf("with a tail of %d bytes: %s", tail, c.UserWords[0].Text[len(c.UserWords[0].Text)-520:])
+		}
 	}
 }
