@@ -249,7 +249,7 @@ func (g *grounder) proposal(o offer, ok bool, item PlanItem) *continuity.PlanWor
 // numbers is a list of step numbers: "2", "1 to 3", "1, 2 and 4".
 const numbers = `#?\d{1,2}(?: ?(?:-|–|to|through|bis|until|à|a|,|and|und|&|\+|et|y|e) ?#?\d{1,2})*`
 
-const stepWord = `(?:(?:the\s+)?(?:steps?|points?|items?|numbers?|nos?\.|nr\.?|schritte?n?|punkte?n?|nummern?|étapes?|pasos?)\s+)`
+const stepWord = `(?:(?:(?:the|den|die|dem|el|los|la|le|les)\s+|l['’])?(?:(?:steps?|points?|items?|numbers?|nos?\.|nr\.?|schritte?n?|punkte?n?|nummern?|étapes?|pasos?)\s+))`
 
 // all but these, only these; the list ends the clause or nearly so.
 var (
@@ -264,15 +264,27 @@ var (
 func choose(steps []string, message string, item PlanItem) (kept, removed []string, understood bool) {
 	out := map[int]bool{}
 	only := map[int]bool{}
-	rest := butSteps.ReplaceAllStringFunc(message, func(m string) string {
-		for _, n := range listed(butSteps.FindStringSubmatch(m)[1], len(steps)) {
-			out[n] = true
+	add := func(to map[int]bool, list string) {
+		for _, n := range listed(list, len(steps)) {
+			to[n] = true
 		}
-		return ". "
-	})
-	for _, m := range onlySteps.FindAllStringSubmatch(rest, -1) {
-		for _, n := range listed(m[1], len(steps)) {
-			only[n] = true
+	}
+	rest := message
+	for _, m := range slices.Backward(butSteps.FindAllStringSubmatchIndex(message, -1)) {
+		if !slices.ContainsFunc(clauseBefore(message, m[0]), func(w word) bool { return w.not > 0 || w.refused > 0 }) { // do not skip 2
+			add(out, message[m[2]:m[3]])
+		}
+		rest = rest[:m[0]] + ". " + rest[m[1]:]
+	}
+	for _, m := range onlySteps.FindAllStringSubmatchIndex(rest, -1) {
+		before := clauseBefore(rest, m[0])
+		switch {
+		case slices.ContainsFunc(before, word.denied): // do not do 2
+			add(out, rest[m[2]:m[3]])
+		case slices.ContainsFunc(before, func(w word) bool { return w.not > 0 }): // do not forget 2
+		case !takes(rest[m[0]:m[1]]) && slices.ContainsFunc(before, func(w word) bool { return !approvals[w.text] && !consents[w.text] && !chatter[w.text] }): // I like step 2
+		default:
+			add(only, rest[m[2]:m[3]])
 		}
 	}
 	spoken := len(out)+len(only) > 0
@@ -300,6 +312,22 @@ func choose(steps []string, message string, item PlanItem) (kept, removed []stri
 		}
 	}
 	return kept, removed, len(kept) > 0
+}
+
+// clauseBefore is what stands in the clause before a place in a text, where a mark may
+// stand that ends one.
+func clauseBefore(text string, at int) []word {
+	return wordsOf(text[min(at, strings.LastIndexAny(text[:min(at+1, len(text))], ",;:.!?\n")+1):at])
+}
+
+// takes reports whether words begin with more than the name of a step: do, only.
+func takes(words string) bool {
+	for _, t := range tokensOf(words) {
+		if hasWord(t) && !glue[t] {
+			return !stepNouns[t]
+		}
+	}
+	return false
 }
 
 // sameStep reports whether two wordings of a step have the same content.

@@ -158,3 +158,27 @@ func TestWhatALineSaysOfAStepStaysInIt(t *testing.T) {
 		}
 	}
 }
+
+// A number of a step is taken, left out, or only spoken of, by what stands before it.
+func TestWhatIsSaidOfANumberedStep(t *testing.T) {
+	const add, port, golden, del = "Add reader behind interface Source", "Port column mapping", "Golden files for 3 tenants", "Delete csv package"
+	for _, tt := range []struct{ answer, removed string }{
+		{"Yes, but don't do step 2.", port},
+		{"Yes, but we don't need step 2.", port},
+		{"Ja, aber ohne den Schritt 2.", port},
+		{"Sí, pero sin el paso 2.", port},
+		{"Oui, sauf l'étape 2.", port},
+		{"Yes, but don't skip step 2.", ""},
+		{"Yes, and don't forget step 2.", ""},
+		{"Yes, I like step 2.", ""},
+		{"Looks good, especially step 2.", ""},
+		{"Ok, aber Schritt 3 vor Schritt 2.", ""},
+		{"Good, step 2.", add + " | " + golden + " | " + del},
+		{"Yes, just the steps 1 and 2.", golden + " | " + del},
+	} {
+		d, _ := extract.Ground(talk(holdfast.Capsule{}, shown, "u: "+tt.answer), extract.Extraction{Plan: &extract.PlanItem{Verdict: extract.Accepted, Quote: tt.answer}})
+		if d.Plan == nil || d.Plan.Verdict != holdfast.PlanAccepted || strings.Join(d.Plan.Removed, " | ") != tt.removed {
+			t.Errorf("%q: %+v, want %q removed", tt.answer, d.Plan, tt.removed)
+		}
+	}
+}
