@@ -66,7 +66,10 @@ var refusing = set(
 )
 
 // keeping are verbs that say no to taking something away.
-var keeping = set("keep keeps retain preserve behalte behalten garde gardez conserve conserva mantén mantener mantieni mantenha mantém houd behoud zachowaj оставь сохрани")
+var keeping = set("keep keeps stay stays remain remains retain preserve behalte behalten bleibt bleiben garde gardez conserve conserva mantén mantener mantieni mantenha mantém houd behoud zachowaj оставь сохрани")
+
+// excluding take out what stands behind them.
+var excluding = set("except außer sauf excepto salvo tranne exceto behalve oprócz кроме")
 
 // negatorsUnspaced are those of languages without spaces between words.
 var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無", "无", "未", "禁", "ない", "ません", "なく", "しな", "않", "안 ", "못", "말고", "말아", "없"}

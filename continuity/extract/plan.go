@@ -358,8 +358,24 @@ func listed(list string, most int) (ns []int) {
 	return ns
 }
 
+// excludes reports whether a clause takes out what it names, without a verb of its own:
+// but not the table.
+func excludes(clause []word) bool {
+	for i, w := range clause {
+		switch {
+		case contrasts[w.text], w.text == "just", w.text == "nur":
+			continue
+		case negators[w.text], excluding[w.text]:
+			return w.refused == 0 && w.not < 2 && (i > 0 || lacking[w.text] || excluding[w.text])
+		}
+		break
+	}
+	return false
+}
+
 // denied reports whether a message says no to what a step does: most of the step's
-// words stand in one clause that says no, or keeps what the step takes away.
+// words stand in one clause that says no, keeps what the step takes away, or takes what
+// it names out of the plan.
 func denied(step, message string) bool {
 	var of []word
 	for _, w := range content(wordsOf(step)) {
@@ -372,7 +388,7 @@ func denied(step, message string) bool {
 	}
 	for _, clause := range clausesOf(message) {
 		c, keeps := clause[0], of[0].refused > 0 && slices.ContainsFunc(clause, func(w word) bool { return keeping[w.text] })
-		if c.denied() == of[0].denied() || c.not <= of[0].not && c.refused <= of[0].refused && !keeps {
+		if !excludes(clause) && (c.denied() == of[0].denied() || c.not <= of[0].not && c.refused <= of[0].refused && !keeps) {
 			continue
 		}
 		n := 0

@@ -173,6 +173,12 @@ func TestWhatIsSaidOfANumberedStep(t *testing.T) {
 		{"Yes, I like step 2.", ""},
 		{"Looks good, especially step 2.", ""},
 		{"Ok, aber Schritt 3 vor Schritt 2.", ""},
+		{"Yes, but not the csv package.", del},
+		{"Yes, just without the csv package.", del},
+		{"Yes, except the csv package.", del},
+		{"Yes, but the csv package stays.", del},
+		{"Ja, aber nicht das csv package.", del},
+		{"Yes, but not without the csv package.", ""},
 		{"Good, step 2.", add + " | " + golden + " | " + del},
 		{"Yes, just the steps 1 and 2.", golden + " | " + del},
 	} {
