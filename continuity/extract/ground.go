@@ -111,9 +111,14 @@ func (g *grounder) stated(item Item, inForce holdfast.FactStatus) (string, holdf
 
 // offered finds the sentence of the model that supports a statement when the
 // user's words, in the message at, say nothing but yes to it: it stands in the
-// model's message right before. A sentence that offers a choice is none.
+// model's message right before. A sentence that offers a choice is none, nor is one of
+// several questions where not all are answered alike.
 func (g *grounder) offered(at int, statement, words string) (sentence string, ok bool) {
 	if at == 0 || g.batch.Messages[at-1].Role != Assistant || !accepts(words, g.spoken[at]) {
+		return "", false
+	}
+	asked := len(slices.DeleteFunc(g.spoken[at-1].sentencesText(), func(s string) bool { return !inquires(s) }))
+	if asked > 1 && slices.ContainsFunc(wordsOf(g.spoken[at].inLines()), func(w word) bool { return picks[w.text] || w.denied() }) {
 		return "", false
 	}
 	for _, s := range g.spoken[at-1].sentencesText() {

@@ -196,6 +196,18 @@ func TestGroundDecisions(t *testing.T) {
 			holdfast.Decision{Subject: "queue.engine", Statement: "Yes, do that.", Status: holdfast.FactActive, Evidence: quote("Yes, do that.")},
 		},
 		{
+			"a yes to the first of two questions: the answer is all that is known",
+			[]string{"a: Shall I use PostgreSQL for the queue? Shall I drop the events table?", "u: Yes to the first, no to the second."},
+			extract.Item{Subject: "events.table", Statement: "drop the events table", Quote: "Yes to the first, no to the second."},
+			holdfast.Decision{Subject: "events.table", Statement: "Yes to the first, no to the second.", Status: holdfast.FactActive, Evidence: quote("Yes to the first, no to the second.")},
+		},
+		{
+			"a yes to two questions",
+			[]string{"a: Shall I use PostgreSQL for the queue? Shall I drop the events table?", "u: Yes, both."},
+			extract.Item{Subject: "events.table", Statement: "drop the events table", Quote: "Yes, both."},
+			holdfast.Decision{Subject: "events.table", Statement: "drop the events table", Status: holdfast.FactActive, Evidence: holdfast.Evidence{By: holdfast.ByAcceptance, Turn: 1, Quote: "Yes, both.", Proposal: "Shall I drop the events table?"}},
+		},
+		{
 			"a no to what the model proposed",
 			[]string{"a: I suggest PostgreSQL for the queue.", "u: No, do something else."},
 			extract.Item{Subject: "queue.engine", Statement: "PostgreSQL", Quote: "No, do something else."},

@@ -277,6 +277,12 @@ var (
 	}
 )
 
+// picks are words by which one of several things is answered alone.
+var picks = set(
+	"no nope only just first second third last former latter nein nur erste ersten zweite zweiten dritte letzte non seulement premier première deuxième dernier solo primero primera segundo segunda",
+	"primo prima secondo seconda apenas primeiro primeira segunda alleen eerste tweede tylko pierwszy pierwsze drugie только первое первый второе второй",
+)
+
 // Words by which a fact is taken back. ending say that it holds no more; changing are
 // signs of it in words that choose something else; dismissing give up what their clause
 // speaks of; rules are what a fact is called then, and ruling say what a rule does. With
