@@ -175,16 +175,29 @@ func (d *draft) contradict(c holdfast.Capsule) {
 			inForce = append(inForce, x)
 		}
 	}
+	if len(inForce) == 0 {
+		return
+	}
+	type turning struct {
+		turn int
+		text string
+	}
+	var turns []turning
+	for _, w := range d.said {
+		for _, s := range sentencesOf(w.Text) {
+			if s.rank == firm && opposing.MatchString(straight(s.text)) {
+				turns = append(turns, turning{w.Turn, strings.TrimSpace(s.text)})
+			}
+		}
+	}
 	for n, x := range inForce {
 		if x.Evidence.Turn == 0 || weight(x.Evidence.By) < ownWord {
 			continue // nobody knows what is later, or who chose
 		}
 		since := saidBehind(c.UserWords, x.Evidence)
-		for _, w := range d.said {
-			for _, s := range sentencesOf(w.Text) {
-				if w.Turn > since && s.rank == firm && opposing.MatchString(straight(s.text)) && concerns(s.text, x, inForce) {
-					d.items[n].later = strings.TrimSpace(s.text)
-				}
+		for _, s := range turns {
+			if s.turn > since && concerns(s.text, x, inForce) {
+				d.items[n].later = s.text
 			}
 		}
 		beside[Normal(d.items[n].later)] = true
