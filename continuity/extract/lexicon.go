@@ -77,8 +77,8 @@ var negatorsUnspaced = []string{"不", "没", "沒", "别", "別", "勿", "無",
 // limits are words of doubt, condition and time, which narrow what a sentence says. A
 // statement must have all that its words have.
 var limits = set(
-	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess doubt most least less more nearly",
-	"vielleicht könnte könnten eventuell möglicherweise vermutlich später wenn falls sofern bis außer nur solange sobald bevor nachdem erst",
+	"maybe perhaps might could possibly probably eventually later if unless until till when whenever while only except before after once provided unsure guess doubt most least less more nearly assuming supposing hardly rarely seldom barely",
+	"vielleicht könnte könnten eventuell möglicherweise vermutlich später wenn falls sofern bis außer nur solange sobald bevor nachdem erst während selten kaum",
 	"peut-être pourrait éventuellement si sauf jusqu'à jusqu'au lorsque quand seulement avant après",
 	"quizás quizá podría salvo hasta cuando solo sólo antes después excepto",
 	"forse potrebbe finché quando solo prima dopo tranne se",
@@ -88,8 +88,18 @@ var limits = set(
 	"может если пока когда только до после кроме возможно",
 )
 
-// excepting are pairs of words that begin an exception.
-var excepting = map[string]bool{"other than": true, "apart from": true, "aside from": true, "abgesehen von": true}
+// excepting are pairs of words that begin an exception or a condition.
+var excepting = phrases("other than, apart from, aside from, in case, as long, used to, abgesehen von, sei denn, den fall, à moins, à condition, menos que, a condición, meno che, a condizione, condição de")
+
+// prepositions stand behind a no that takes something out of what was said before.
+var prepositions = set("for in on at with when if from before after für bei auf mit vor nach pour dans sur avec para en con per su voor bij met для в на при")
+
+// limitsUnspaced are words of condition and time of scripts without spaces between words.
+var limitsUnspaced = []string{
+	"如果", "若", "要是", "假如", "除非", "只", "仅", "除了", "直到", "之前", "以前", "之后", "以后", "时候", "可能", "也许", "至少", "最多", "至多",
+	"なら", "れば", "たら", "場合", "だけ", "まで", "前に", "後に", "以外", "かも", "以上", "以下", "未満",
+	"면", "때", "까지", "전에", "후에", "에만", "제외", "아마", "이상", "이하",
+}
 
 // glue are words that a statement may have or leave out: articles, forms of to be,
 // pronouns, politeness. Nothing with a meaning of its own is here.

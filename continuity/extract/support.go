@@ -261,12 +261,25 @@ func supported(statement, quote string, rationale bool) bool {
 			return false
 		}
 	}
+	for _, mark := range limitsUnspaced {
+		has := func(w word) bool { return unspaced(w.text) && strings.Contains(w.text, mark) }
+		if slices.ContainsFunc(said, has) && !slices.ContainsFunc(stated, has) {
+			return false
+		}
+	}
 	return !excepts(said[at:]) && (!hasPair(said, excepting) || hasPair(stated, excepting))
 }
 
-// excepts reports whether words behind a statement take something out of it: but not.
+// excepts reports whether words behind a statement take something out of it: but not,
+// not for, or a never alone.
 func excepts(rest []word) bool {
-	return slices.ContainsFunc(rest, func(w word) bool { return contrasts[w.text] && w.not > 0 })
+	for i, w := range rest {
+		last, alone := i+1 == len(rest), i == 0 || rest[i-1].not == 0
+		if contrasts[w.text] && w.not > 0 || negators[w.text] && (last && alone || !last && prepositions[rest[i+1].text]) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasPair reports whether two words in a row are one of some pairs.
