@@ -50,6 +50,8 @@ func TestAStatementIsWhatTheWordsSay(t *testing.T) {
 		{"a negation added", "We use PostgreSQL.", "not PostgreSQL", "We use PostgreSQL."},
 		{"a negation lost", "We do not use Redis.", "use Redis", "We do not use Redis."},
 		{"a negation doubled", "Not Redis for the queue, it locks us in.", "not Not Redis for the queue, it locks us in", "Not Redis for the queue, it locks us in."},
+		{"a negation lost without its apostrophe", "Dont use Redis.", "use Redis", "Dont use Redis."},
+		{"a negation lost with another apostrophe", "Don‘t use Redis.", "use Redis", "Don‘t use Redis."},
 		{"a negation lost in German", "Wir nehmen kein Redis.", "Wir nehmen Redis", "Wir nehmen kein Redis."},
 		{"a negation lost in French", "N'utilise jamais Redis ici.", "utilise Redis ici", "N'utilise jamais Redis ici."},
 		{"a negation lost in Spanish", "No uses Redis para esto.", "uses Redis", "No uses Redis para esto."},

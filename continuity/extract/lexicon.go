@@ -45,6 +45,7 @@ func union(sets ...map[string]bool) map[string]bool {
 // and some more. Two of them say no as well: neither of two, ne and pas.
 var negators = set(
 	"not no never none neither nor without don't doesn't didn't isn't aren't wasn't won't can't cannot shouldn't mustn't wouldn't couldn't needn't nobody nothing nowhere unlike too",
+	"dont doesnt didnt isnt arent wasnt werent wont cant shouldnt mustnt wouldnt couldnt neednt",
 	"nicht kein keine keinen keinem keiner keines nie niemals ohne weder nirgends niemand nichts",
 	"ne n' pas jamais aucun aucune sans ni rien trop",
 	"nunca jamás ningún ninguna sin tampoco nada demasiado",

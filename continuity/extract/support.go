@@ -116,7 +116,7 @@ func isMark(token string) bool {
 // tokensOf cuts a text into words and marks, in lower case. A word is a run of
 // letters and digits with what joins them in names, paths, versions and numbers.
 func tokensOf(text string) (tokens []string) {
-	rs := []rune(strings.ToLower(strings.ReplaceAll(text, "’", "'")))
+	rs := []rune(strings.ToLower(apostrophes.Replace(text)))
 	for i := 0; i < len(rs); {
 		r := rs[i]
 		switch {
@@ -141,6 +141,9 @@ func tokensOf(text string) (tokens []string) {
 	}
 	return tokens
 }
+
+// apostrophes are what stands for one in texts that are typed, pasted or corrected.
+var apostrophes = strings.NewReplacer("’", "'", "‘", "'", "ʼ", "'", "´", "'", "＇", "'")
 
 func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
