@@ -41,6 +41,7 @@ func TestWhatIsNoYes(t *testing.T) {
 		// That is doubted, or one on a condition or for later.
 		"Ok, that is wrong.", "Looks good, but I am not sure about step 2.", "Good, but step 2 sounds risky.", "Ok, but that is too much at once.", "Right, but that breaks staging.", "Passt, aber das ist zu viel.", "Yes, if Anna agrees.", "Ok in principle.", "Maybe, sounds good.", "Fine, but later.", "Passt, aber erst morgen.", "Ja, wenn Anna zustimmt.",
 		"Yes, but not today.", "OK, but not this week.", "Ok, don't do anything yet.", "Yes, don't do any of it.", "Ok, we should not do this.", "Ok, leave it.", "Good, now undo it all.", "Ja, aber heute nicht mehr.", "Oui, mais pas tout de suite.", "Sí, pero hoy no.", "Да, но не сегодня.", "好的，但是今天不要", "好的，现在不要开始", "好的，明天再做", "はい、でもまだ始めないでください", "네, 아직 하지 마세요", "네, 내일 해주세요",
+		"好吧，算了", "好的，取消吧", "はい、でもやめてください", "はい、中止してください", "네, 그만하세요", "네, 취소해 주세요",
 		// With one of a language of which no more is known.
 		"Evet ama şimdi değil.", "Tamam, biraz bekle.", "نعم، لكن ليس الآن",
 		// That wants another thing first, or another plan.
