@@ -160,8 +160,8 @@ func holds(part []word) bool {
 		if unspaced(w.text) && !approves && slices.ContainsFunc(holdingUnspaced, func(s string) bool { return strings.Contains(w.text, s) }) {
 			return true
 		}
-		small := negators[w.text] || refusing[w.text] || refusals[w.text] || contrasts[w.text] || openers[w.text] || consents[w.text] || passing[w.text]
-		plain, no = plain && !numbered(w) && (approves || beside || small), no || refusals[w.text]
+		small := negators[w.text] || refusing[w.text] || refusals[w.text] || contrasts[w.text] || openers[w.text] || consents[w.text] || passing[w.text] || dismissing[w.text] || wholes[w.text]
+		plain, no = plain && !numbered(w) && (approves || beside || small), no || refusals[w.text] || dismissing[w.text] && w.not == 0
 	}
 	return plain && no
 }
