@@ -108,7 +108,7 @@ type Sentence struct {
 // Sentences cuts a message behind each end of a sentence and of a line, unless the line
 // goes on in the next one.
 func Sentences(message string) (all []Sentence) {
-	fence := false
+	var fence Fence
 	width := wrapOf(message)
 	from, to := 0, 0 // lines that go on
 	flush := func() {
@@ -120,12 +120,8 @@ func Sentences(message string) (all []Sentence) {
 	}
 	last := ""
 	for line := range strings.Lines(message) {
-		trimmed := strings.TrimSpace(line)
-		mark := strings.HasPrefix(trimmed, "```")
-		quoted := fence || mark || strings.HasPrefix(trimmed, ">")
-		if mark {
-			fence = !fence
-		}
+		mark := fence.Line(line)
+		quoted := mark || fence.In() || strings.HasPrefix(strings.TrimSpace(line), ">")
 		if quoted || from < to && !goesOn(last, line, width) {
 			flush()
 		}

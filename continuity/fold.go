@@ -546,14 +546,13 @@ var listItem = regexp.MustCompile(`^(?:[-*+]|\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(
 
 // markdownSteps reads the top-level list items of a plan as steps.
 func markdownSteps(text string) (steps []holdfast.Step) {
-	fence := false
+	var fence Fence
 	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fence = !fence
+		if fence.Line(line) {
 			continue
 		}
 		m := listItem.FindStringSubmatch(line)
-		if fence || m == nil || len(steps) == maxSteps {
+		if fence.In() || m == nil || len(steps) == maxSteps {
 			continue
 		}
 		st := holdfast.StepPending

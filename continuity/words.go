@@ -51,23 +51,24 @@ func cutBulk(text string) string {
 		}
 		bulk = nil
 	}
-	fence, fenced := false, []string{}
+	var fence Fence
+	var fenced []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			if fence = !fence; !fence {
-				if len(fenced) > 3 {
-					out = append(out, fmt.Sprintf("[%d pasted lines left out]", len(fenced)))
-				} else {
-					out = append(append(append(out, "```"), fenced...), "```")
-				}
-			} else {
+		mark := fence.mark
+		if fence.Line(line) {
+			switch {
+			case fence.In():
 				flush(false)
+			case len(fenced) > 3:
+				out = append(out, fmt.Sprintf("[%d pasted lines left out]", len(fenced)))
+			default:
+				out = append(append(append(out, mark), fenced...), mark)
 			}
 			fenced = nil
 			continue
 		}
 		switch {
-		case fence:
+		case fence.In():
 			fenced = append(fenced, line)
 		case len(line) > 700:
 			flush(false)

@@ -29,6 +29,7 @@ func TestWords(t *testing.T) {
 		{"a long message in sentences stays whole", strings.Repeat("Please keep the old importer until March. ", 20), strings.TrimSpace(strings.Repeat("Please keep the old importer until March. ", 20))},
 		{"a pasted log becomes a stub, the sentences around it stay", "The limit is 17 MB, see the log:\n" + log + "Do not raise it.", "The limit is 17 MB, see the log:\n[40 pasted lines left out]\nDo not raise it."},
 		{"fenced code becomes a stub", "Why does this fail?\n" + code + "\n" + strings.Repeat("It must not use cgo at all, please. ", 10), "Why does this fail?\n[20 pasted lines left out]\n" + strings.TrimSpace(strings.Repeat("It must not use cgo at all, please. ", 10))},
+		{"code in a line is no fence", "```npm test``` fails with it.\n" + strings.Repeat("Please keep the old importer until March.\n", 5) + strings.Repeat("It must not use cgo at all, please. ", 12), "```npm test``` fails with it.\n" + strings.Repeat("Please keep the old importer until March.\n", 5) + strings.TrimSpace(strings.Repeat("It must not use cgo at all, please. ", 12))},
 		{"a blob in one line becomes a stub", "Decode this:\n" + strings.Repeat("QUJDREVG", 200) + "\nand say what it is.", "Decode this:\n[a pasted line of 1600 characters left out]\nand say what it is."},
 		{"nothing is nothing", " \n\t", ""},
 	} {

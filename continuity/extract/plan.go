@@ -25,13 +25,11 @@ const maxSteps = 60
 // its lists, those with numbers alone where it has both kinds, since by these they are
 // spoken of; or what is numbered from 1 inside of a line.
 func Steps(text string) (steps []string) {
-	fence := false
+	var fence continuity.Fence
 	var numbered []string
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fence = !fence
-		}
-		if m := listItem.FindStringSubmatch(strings.TrimRight(line, " \t\r\n")); m != nil && !fence {
+		fence.Line(line)
+		if m := listItem.FindStringSubmatch(strings.TrimRight(line, " \t\r\n")); m != nil && !fence.In() {
 			if inner := inline(line); len(inner) > 1 {
 				return inner
 			}

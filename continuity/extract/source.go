@@ -172,17 +172,18 @@ func (s Source) typed(m Message) Message {
 // stay, whatever they look like; what is too long is cut behind a line.
 func (s Source) offer(m Message) Message {
 	var b strings.Builder
-	fence, code := false, 0
+	var fence continuity.Fence
+	code := 0
 	for line := range strings.Lines(s.Redact(m.Text)) {
-		mark := strings.HasPrefix(strings.TrimSpace(line), "```")
-		if mark && fence {
+		mark := fence.Line(line)
+		if mark && !fence.In() {
 			fmt.Fprintf(&b, "[%d lines of code left out]\n", code)
 		}
 		if mark {
-			fence, code = !fence, 0
+			code = 0
 			continue
 		}
-		if fence {
+		if fence.In() {
 			code++
 			continue
 		}
@@ -192,7 +193,7 @@ func (s Source) offer(m Message) Message {
 		}
 		b.WriteString(line)
 	}
-	m.Cut = m.Cut || fence // it never ends
+	m.Cut = m.Cut || fence.In() // it never ends
 	m.Text = strings.TrimSpace(b.String())
 	return m
 }
