@@ -70,7 +70,7 @@ func addressesOf(list []catwalk.Provider) (addresses []*url.URL) {
 // The list goes by the host of the upstream. For hosts that are not in it, such as
 // a gateway, the makers of closed models are asked: such a model is the same
 // wherever it is called. A name with a date or "-latest" behind it is the model
-// without.
+// without; a name without one is the newest of those that the list has with a date.
 func (c *Catalogue) Model(u *upstream.Upstream, name string) (m Model, ok bool) {
 	m = Model{Name: name, Upstream: u.Name}
 	take := func(from Model) {
@@ -260,7 +260,14 @@ func find(p *catwalk.Provider, name string) *catwalk.Model {
 			}
 		}
 	}
-	return nil
+	var newest *catwalk.Model
+	name = strings.TrimSuffix(name, "-latest")
+	for i, m := range p.Models {
+		if m.ID != name && dated.ReplaceAllString(m.ID, "") == name && (newest == nil || m.ID > newest.ID) {
+			newest = &p.Models[i]
+		}
+	}
+	return newest
 }
 
 // modelOf reads what the list says of a model.

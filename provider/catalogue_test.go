@@ -35,7 +35,9 @@ func listed(entries ...Model) *Catalogue {
 				{ID: "deepseek-free", ContextWindow: 50_000},
 			}},
 			{ID: "plan", APIKey: "$PLAN_KEY", APIEndpoint: "https://h.example/coding/v4", Models: []catwalk.Model{{ID: "glm", ContextWindow: 1}}},
-			{ID: "metered", APIKey: "$METERED_KEY", APIEndpoint: "https://h.example/v4", Models: []catwalk.Model{{ID: "glm", ContextWindow: 2}}},
+			{ID: "metered", APIKey: "$METERED_KEY", APIEndpoint: "https://h.example/v4", Models: []catwalk.Model{
+				{ID: "glm", ContextWindow: 2}, {ID: "glm-2-20260301", ContextWindow: 4}, {ID: "glm-2-20260101", ContextWindow: 3},
+			}},
 		}
 	}
 	return c
@@ -62,6 +64,9 @@ func TestWhatIsKnownOfAModel(t *testing.T) {
 	}{
 		{"the list goes by the host", nil, "https://api.anthropic.com", "claude-1", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
 		{"a name with a day", nil, "https://api.anthropic.com", "claude-1-20260102", Model{ContextWindow: 200_000, MaxOutput: 64_000, Price: &claude}, true},
+		{"a name without the day that the list has", nil, "https://h.example/v4", "glm-2", Model{ContextWindow: 4, TextOnly: true}, true},
+		{"the latest of those with a day", nil, "https://h.example/v4", "glm-2-latest", Model{ContextWindow: 4, TextOnly: true}, true},
+		{"another day than the list has", nil, "https://h.example/v4", "glm-2-20260201", Model{}, false},
 		{"a name with another end", nil, "https://api.anthropic.com", "claude-1-fast", Model{}, false},
 		{"another path of the host", nil, "https://api.deepseek.com/anthropic", "deepseek-1", Model{ContextWindow: 100_000, MaxOutput: 8000, Price: &holdfast.Price{Input: 140_000, CacheRead: 2800, CacheWrite: 140_000, Output: 280_000}, TextOnly: true}, true},
 		{"a model without a price", nil, "https://api.deepseek.com/v1", "deepseek-free", Model{ContextWindow: 50_000, TextOnly: true}, true},
