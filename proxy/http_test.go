@@ -363,7 +363,11 @@ func TestAnswersOfTheProxyItself(t *testing.T) {
 		body          string
 	}{
 		{
-			"an upstream that does not exist", "POST /u/other/v1/messages HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
+			"an upstream that does not exist, in the form of Messages", "POST /u/other/v1/messages HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
+			`{"error":{"message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","type":"not_found"},"type":"error"}` + "\n",
+		},
+		{
+			"the same in the form of Chat Completions", "POST /u/other/v1/chat/completions HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
 			`{"error":{"code":"not_found","message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","param":null,"type":"not_found"}}` + "\n",
 		},
 		{

@@ -182,7 +182,9 @@ func TestWithoutAGoodKeyNothingIsForwarded(t *testing.T) {
 		{"a revoked one", "POST /v1beta/models/g:generateContent?key={revoked}", "", gemini(revoked)},
 		{"two of two principals", "POST /v1/messages", "X-Api-Key: {ours}\nAuthorization: Bearer {theirs}\n", anthropic(two)},
 		{"a good one and a revoked one", "POST /v1/messages", "X-Api-Key: {ours}\nAuthorization: Bearer {revoked}\n", anthropic(revoked)},
-		{"an upstream that does not exist, whose like are not told", "POST /u/other/v1/messages", "", openai(none)},
+		{"an upstream that does not exist, whose like are not told", "POST /u/other/v1/messages", "", anthropic(none)},
+		{"one that exists, answered alike", "POST /u/keyed/v1/messages", "", anthropic(none)},
+		{"one of another protocol, answered alike", "POST /u/google/v1/messages", "", anthropic(none)},
 		{"a WebSocket", "GET /v1/responses", "Connection: Upgrade\nUpgrade: websocket\n", openai(none)},
 		{"metrics", "GET /metrics", "", openai(none)},
 	}

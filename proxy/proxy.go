@@ -97,9 +97,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt, err := p.route(r)
 	caller, refused := p.authenticate(r)
 	if refused != nil {
-		// Before all else: what is wrong with the path tells of the upstreams.
+		// Before all else: what is wrong with the path tells of the upstreams, and so
+		// does the protocol of one.
 		w.Header().Set("WWW-Authenticate", `Bearer realm="holdfast"`)
-		p.refuse(w, rt.protocol, refused)
+		p.refuse(w, rt.form, refused)
 		return
 	}
 	if r.URL.Path == "/metrics" {
@@ -139,6 +140,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type route struct {
 	up       *upstream.Upstream
 	protocol holdfast.Protocol
+	form     holdfast.Protocol // what the client speaks, by its path and headers alone
 	run      string
 	path     string   // without our prefixes
 	url      *url.URL // the same as a URL, query kept
@@ -165,17 +167,17 @@ func (p *Proxy) route(r *http.Request) (rt route, err error) {
 	if rt.url.Path, err = url.PathUnescape(path); err != nil {
 		return rt, holdfast.Errorf(holdfast.ErrUsage, "the path %q is not validly escaped", path)
 	}
+	rt.protocol, rt.readable = protocolOf(path)
+	if rt.protocol == "" {
+		rt.protocol = p.protocolByHeader(r)
+	}
+	rt.form = rt.protocol
 	if name != "" {
 		if rt.up, err = p.upstreams.ByName(name); err != nil {
 			return rt, err
 		}
 		rt.protocol = rt.up.Protocol
-		_, rt.readable = protocolOf(path)
 		return rt, nil
-	}
-	rt.protocol, rt.readable = protocolOf(path)
-	if rt.protocol == "" {
-		rt.protocol = p.protocolByHeader(r)
 	}
 	if rt.protocol == "" {
 		return rt, holdfast.Errorf(holdfast.ErrNotFound,
