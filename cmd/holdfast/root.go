@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 		// Commands return errors with a code, so this one is of the parser.
 		own = holdfast.Errorf(holdfast.ErrUsage, "%w", err)
 	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	// The parser stops at a flag that is wrong, and --json may stand behind it.
+	a.json = a.json || slices.Contains(args, "--json")
 	a.writeError(own)
 	return own.Code.ExitStatus()
 }
