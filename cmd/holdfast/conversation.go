@@ -306,7 +306,7 @@ func (a *app) conversationFork() *cobra.Command {
 				done, err := a.compactFork(cmd.Context(), d, s, child.ID, inline)
 				if err != nil {
 					// A fork that is not what was asked for is none.
-					return errors.Join(err, s.Delete(cmd.Context(), child.ID))
+					return errors.Join(err, s.Delete(context.WithoutCancel(cmd.Context()), child.ID))
 				}
 				if a.json {
 					return a.printJSON(struct {

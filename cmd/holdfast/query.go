@@ -115,8 +115,8 @@ func (a *app) query(cmd *cobra.Command, args queryArgs, words []string) error {
 		}
 		began := len(l.Entries)
 		err = a.turn(cmd.Context(), s, d, &l, args, asked)
-		if err != nil && began == 0 && len(l.Entries) == 0 {
-			// Nothing was asked, so there is no conversation.
+		if err != nil && (began == 0 || args.fork) && len(l.Entries) == began {
+			// Nothing was asked, so there is no conversation, and no copy of one.
 			err = errors.Join(err, s.Delete(context.WithoutCancel(cmd.Context()), l.ID))
 		}
 		return err

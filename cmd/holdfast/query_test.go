@@ -31,6 +31,7 @@ type asking struct {
 	ids      int
 	config   []string // more settings
 	stdin    string
+	ctx      context.Context // nil: one that does not end
 }
 
 // paths are what a base URL of each protocol ends with.
@@ -60,7 +61,11 @@ func (q *asking) run(args ...string) (stdout, stderr string, status int) {
 	for _, c := range q.config {
 		set = append(set, "--set", c)
 	}
-	status = a.run(context.Background(), append(set, args...))
+	ctx := q.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	status = a.run(ctx, append(set, args...))
 	return out.String(), errs.String(), status
 }
 
@@ -318,6 +323,40 @@ func TestAQueryThatCannotBeAskedLeavesNoConversation(t *testing.T) {
 	}
 	if out := q.ok("c", "ls"); !strings.Contains(out, "There are no conversations yet") {
 		t.Errorf("the list:\n%s", out)
+	}
+}
+
+// TestACopyInWhichNothingIsAskedIsNone: else it is what -c goes on with.
+func TestACopyInWhichNothingIsAskedIsNone(t *testing.T) {
+	q := newAsking(t, holdfast.Chat, func(int, eval.Request) eval.Reply { return eval.Reply{Text: "Fine."} })
+	q.ok("q", "Mine")
+	before := q.ok("c", "ls", "--json")
+	if _, errs, status := q.run("q", "--fork", "-k", "r:..-3", "And?"); status != 2 || !strings.Contains(errs, "no turn is in this range") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if after := q.ok("c", "ls", "--json"); after != before {
+		t.Errorf("the list was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// TestAForkThatIsInterruptedIsNone: Ctrl-C while a model writes its summary.
+func TestAForkThatIsInterruptedIsNone(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	q := newAsking(t, holdfast.Chat, func(n int, _ eval.Request) eval.Reply {
+		if n > 0 {
+			interrupt()
+		}
+		return eval.Reply{Text: "Fine."}
+	})
+	q.ok("q", "Mine")
+	before := q.ok("c", "ls", "--json")
+	q.ctx = ctx
+	if _, errs, status := q.run("c", "fork", "last", "-k", "s:.."); status == 0 {
+		t.Errorf("it was not interrupted: %s", errs)
+	}
+	q.ctx = nil
+	if after := q.ok("c", "ls", "--json"); after != before {
+		t.Errorf("the list was\n%s\nand is\n%s", before, after)
 	}
 }
 
