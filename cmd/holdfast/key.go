@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -64,9 +63,12 @@ func (a *app) keyCreate() *cobra.Command {
 		Args:              arguments(0, 1, "[PRINCIPAL]"),
 		ValidArgsFunction: a.completePrincipal,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := keyring.ParsePrincipal(cmp.Or(strings.Join(args, ""), string(holdfast.Local)))
-			if err != nil {
-				return err
+			p := holdfast.Local
+			if len(args) > 0 {
+				var err error
+				if p, err = keyring.ParsePrincipal(args[0]); err != nil {
+					return err
+				}
 			}
 			return a.withDatabase(true, func(d database) error {
 				secret, k, err := keyring.New(a.random, p, label, a.now())

@@ -16,8 +16,9 @@ import (
 
 // usageArgs is what usage was asked for.
 type usageArgs struct {
-	by, since, principal string
-	calls                int
+	by, since string
+	principal holdfast.Principal // "": of all
+	calls     int
 }
 
 func (a *app) usageCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (a *app) usageCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&args.by, "by", string(store.ByModel), "what to group by: "+groupNames())
 	flags.StringVar(&args.since, "since", "", "only calls since then: 7d, 12h, or a day such as 2026-03-01")
-	flags.StringVar(&args.principal, "principal", "", "only the calls of this principal")
+	flags.Var(principalFlag{&args.principal}, "principal", "only the calls of this principal")
 	flags.IntVar(&args.calls, "calls", 0, "list this many of the newest calls one by one")
 	c.MarkFlagsMutuallyExclusive("by", "calls")
 	c.MarkFlagsMutuallyExclusive("since", "calls")
@@ -65,7 +66,7 @@ func groupNames() string {
 }
 
 func (a *app) usage(cmd *cobra.Command, args usageArgs) error {
-	q := store.UsageQuery{By: store.UsageGroup(args.by), Principal: holdfast.Principal(args.principal)}
+	q := store.UsageQuery{By: store.UsageGroup(args.by), Principal: args.principal}
 	if !slices.Contains(store.UsageGroups(), q.By) {
 		return holdfast.Errorf(holdfast.ErrUsage, "usage is not grouped by %q. Give --by %s", args.by, groupNames())
 	}
