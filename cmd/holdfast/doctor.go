@@ -196,7 +196,7 @@ func (a *app) printDoctor(found []ailment) error {
 	} else {
 		var b strings.Builder
 		for _, f := range found {
-			text := line(f.What)
+			text := f.Check + ": " + line(f.What)
 			if f.Next != "" {
 				text += " Next: " + line(f.Next) + "."
 			}
@@ -204,7 +204,7 @@ func (a *app) printDoctor(found []ailment) error {
 			if f.Status != healthy {
 				mark = a.strong(f.Status) + mark[len(f.Status):]
 			}
-			b.WriteString(wrap(mark+f.Check+": ", "        ", text, a.width))
+			b.WriteString(wrap(mark, "        ", text, a.width))
 		}
 		err = a.print(b.String())
 	}
