@@ -49,6 +49,7 @@ func ConversationLayer(name string, object []byte) (Layer, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return fail("there is something behind the JSON object of the settings")
 	}
+	delete(settings, "model") // what the conversation is held with: no key of ours
 	plain, err := plainValue("", settings)
 	if err != nil {
 		return fail("%v", err)

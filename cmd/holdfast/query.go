@@ -293,8 +293,13 @@ func (a *app) turn(ctx context.Context, s *conversations.Service, d database, l 
 	}
 	titled := a.title(ctx, s, *l, cfg, m, name, asked, args.noPersist)
 	q := query.NewLoop(s, route.Model, box, screen, loop)
+	before := len(l.Entries)
 	answer, err := q.Turn(ctx, l, asked)
 	show("")
+	if len(l.Entries) > before && conversations.Model(l.Entries) != name {
+		// The answer was interrupted, or the provider does not tell what it took.
+		err = errors.Join(err, s.Append(context.WithoutCancel(ctx), l, conversations.ModelSetting(name)))
+	}
 	if shown := screen.end(); err == nil {
 		err = shown
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -323,6 +325,32 @@ func TestAQueryThatCannotBeAskedLeavesNoConversation(t *testing.T) {
 	}
 	if out := q.ok("c", "ls"); !strings.Contains(out, "There are no conversations yet") {
 		t.Errorf("the list:\n%s", out)
+	}
+}
+
+// TestAConversationKeepsItsModelWhereNoUsageTellsIt: some servers tell none, and an
+// answer that was interrupted has none.
+func TestAConversationKeepsItsModelWhereNoUsageTellsIt(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost && !bytes.Contains(body, []byte(`"other"`)) {
+			t.Errorf("another model was asked: %s", body)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Fine."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
+	q := newAsking(t, holdfast.Chat, nil)
+	q.url = server.URL + "/v1"
+	q.ok("q", "-m", "other", "Mine")
+	if _, errs, status := q.run("q", "-c", "And?"); status != 0 || errs != "" {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if out := q.ok("c", "show", "last"); !strings.Contains(out, "other") {
+		t.Errorf("no model is shown:\n%s", out)
+	}
+	if out := q.ok("c", "export", "last"); strings.Count(out, `"config":{"model":"other"}`) != 1 {
+		t.Errorf("the model is not said once:\n%s", out)
 	}
 }
 

@@ -12,12 +12,24 @@ import (
 )
 
 func modelOf(settings []byte) string {
-	var s struct {
-		Model string `json:"model"`
-	}
+	var s modelSetting
 	// Settings of another form name no model.
 	_ = json.Unmarshal(settings, &s)
 	return s.Model
+}
+
+// modelSetting is the form of settings that name a model.
+type modelSetting struct {
+	Model string `json:"model"`
+}
+
+// ModelSetting says which model a conversation is held with, where no usage does.
+func ModelSetting(model string) holdfast.Settings {
+	raw, err := json.Marshal(modelSetting{model})
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return holdfast.Settings{JSON: raw}
 }
 
 // Trigger is automatic compaction of one conversation: Boundary is called once
