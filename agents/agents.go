@@ -62,6 +62,10 @@ const (
 	Crush      = "crush"
 )
 
+// SpeaksMessages reports whether an agent may speak Anthropic's protocol. Most can be given
+// models of any provider, and so may those that nobody knows.
+func SpeaksMessages(agent string) bool { return agent != Codex && agent != Gemini }
+
 // Evidence is what a request shows of itself, from outside in.
 type Evidence struct {
 	Protocol holdfast.Protocol

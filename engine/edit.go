@@ -86,7 +86,7 @@ func makeEdit(ctx context.Context, st EditStore, p holdfast.Principal, s holdfas
 	if n := len(branch.Epochs); n > 0 {
 		ep := branch.Epochs[n-1]
 		done.Sticky = ep.Block != ""
-		done.Bound = done.Sticky && (ep.Place > 0 || state.Agent == agents.ClaudeCode)
+		done.Bound = done.Sticky && agents.SpeaksMessages(state.Agent)
 	}
 	for _, w := range done.Before.UserWords {
 		e.Turn = max(e.Turn, w.Turn)

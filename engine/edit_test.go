@@ -411,3 +411,26 @@ func TestAnEditWhileASessionIsReadIsTakenUp(t *testing.T) {
 		t.Errorf("later it carries\n%s", got)
 	}
 }
+
+func TestAnEditMayWaitWithAnyAgentThatMayHaveClaudeThink(t *testing.T) {
+	for agent, want := range map[string]bool{
+		agents.ClaudeCode: true, agents.Pi: true, agents.OpenCode: true, agents.Cline: true, agents.Qwen: true, agents.Crush: true, "": true,
+		agents.Codex: false, agents.Gemini: false,
+	} {
+		st, now := store.NewMemory(), time.Now()
+		s := store.Session{ID: "s", Principal: holdfast.Local, Agent: agent, Key: "k", CreatedAt: now, UsedAt: now}
+		errs := st.Apply(t.Context(), []store.Batch{{
+			Session:  s,
+			Branches: []store.Branch{{ID: "b", Session: s.ID, Epoch: 1, CreatedAt: now, UsedAt: now}},
+			Epochs:   []store.Epoch{{Branch: "b", N: 1, Evidence: holdfast.DigestOf("a summary"), Block: "a block", OpenedAt: now}},
+		}})
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		edit := continuity.Edit{Op: continuity.EditAdd, List: continuity.ListConstraints, Statement: "no cgo"}
+		got, err := engine.Edit(t.Context(), st, holdfast.Local, s.ID, "b", edit, now, true)
+		if err != nil || !got.Sticky || got.Bound != want {
+			t.Errorf("%q: %+v, %v", agent, got, err)
+		}
+	}
+}
