@@ -479,6 +479,7 @@ func TestAnEpochIsNotStoredBeforeItsBlock(t *testing.T) {
 		got := make(chan *engine.Attempt)
 		go func() { got <- w.begin(s1, h...) }()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := len(o.sent()); n != 3 {
 			t.Fatalf("%d calls", n)
 		}
