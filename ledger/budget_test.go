@@ -228,6 +228,30 @@ func TestWhatAnotherProcessSpendsCounts(t *testing.T) {
 	})
 }
 
+func TestABudgetCountsWhileTheStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &scripted{Memory: store.NewMemory()}
+		p := newPurse(t, st, sunday, Budget{Name: "mine", Principal: "me", Per: PerMonth, Hard: amount(5)})
+		st.set(errors.New("full"), nil)
+		for n := range 6 {
+			p.record(costing(n, me, 1))
+			time.Sleep(retryPause)
+			synctest.Wait()
+			expect(t, p.budgets.States()[0].Spent, int64(n+1)*dollar)
+			expect(t, p.budgets.Admit(me, "u", "m") == nil, n+1 < 5)
+		}
+		st.set(nil, nil)
+		time.Sleep(2*retryPause + 2*refreshPause)
+		synctest.Wait()
+		expect(t, p.budgets.States()[0].Spent, int64(6*dollar))
+		p.stopped(t)
+		spent, err := st.Spent(t.Context(), time.Time{})
+		if err != nil || len(spent) != 1 || spent[0].Cost != 6*dollar {
+			t.Errorf("written is %v, %v", spent, err)
+		}
+	})
+}
+
 func TestAStoreThatCannotBeReadStopsTheStart(t *testing.T) {
 	_, err := NewBudgets(t.Context(), unreadable{}, []Budget{{Name: "b", Per: PerDay, Hard: amount(1)}}, flat, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()), time.Now)
 	if err == nil {

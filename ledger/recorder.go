@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting []holdfast.Attempt
+	settled int // so many of those that wait, the oldest; the owner's
 	stopped bool
 	crowded bool // it was said
 	lost    int  // behind the end
@@ -151,7 +153,7 @@ func (r *Recorder) run() {
 // written. What the store refuses is tried again; until then budgets go by what
 // they know.
 func (r *Recorder) refreshBudgets() {
-	if len(r.group) > 0 {
+	if len(r.group) > 0 || r.settled > 0 {
 		return
 	}
 	if err := r.cfg.Budgets.refresh(r.ctx, r.st); err != nil {
@@ -198,6 +200,7 @@ func (r *Recorder) flush(least int) {
 			return
 		default:
 			stopping = !r.rest(retryPause, nil)
+			r.settleWaiting() // budgets count them, however long the store fails
 		}
 	}
 }
@@ -220,12 +223,31 @@ func (r *Recorder) take(least int) (ok bool) {
 	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
 		r.waiting, r.crowded = nil, false
 	}
+	done := min(n, r.settled)
+	r.settled -= done
 	r.mu.Unlock()
-	prices := map[priced]*holdfast.Price{}
-	for i := range r.group {
-		r.settle(&r.group[i], prices)
-	}
+	r.settleAll(r.group[done:])
 	return n > 0
+}
+
+// settleWaiting settles what waits, in its place.
+func (r *Recorder) settleWaiting() {
+	r.mu.Lock()
+	fresh := slices.Clone(r.waiting[r.settled:])
+	r.mu.Unlock()
+	r.settleAll(fresh)
+	// Others only append meanwhile.
+	r.mu.Lock()
+	copy(r.waiting[r.settled:], fresh)
+	r.settled += len(fresh)
+	r.mu.Unlock()
+}
+
+func (r *Recorder) settleAll(list []holdfast.Attempt) {
+	prices := map[priced]*holdfast.Price{}
+	for i := range list {
+		r.settle(&list[i], prices)
+	}
 }
 
 // priced is what a price is of.
