@@ -103,6 +103,35 @@ func TestABudgetAdmitsUntilItIsSpent(t *testing.T) {
 	})
 }
 
+// Agents do not wait for a record to be written before they call again.
+func TestACallCountsBeforeItIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPurse(t, &scripted{Memory: store.NewMemory()}, sunday, Budget{Name: "mine", Principal: "me", Per: PerDay, Hard: amount(5)})
+		defer p.stopped(t)
+		admitted := 0
+		for n := range 9 {
+			if p.budgets.Admit(me, "u", "m") == nil {
+				admitted++
+			}
+			a := costing(n, me, 1)
+			a.Began, a.Ended = p.now, p.now
+			p.Record(a)
+			synctest.Wait()
+		}
+		expect(t, admitted, 5)
+		written := func() int {
+			list, err := p.st.Attempts(t.Context(), "", 100)
+			expect(t, err, nil)
+			return len(list)
+		}
+		expect(t, written(), 0)
+		time.Sleep(2 * linger)
+		synctest.Wait()
+		expect(t, written(), 9)
+		expect(t, p.budgets.States()[0].Spent, 9*dollar)
+	})
+}
+
 func TestSeveralLimitsHoldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPurse(t, &scripted{Memory: store.NewMemory()}, sunday,

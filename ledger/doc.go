@@ -16,8 +16,8 @@
 //   - What the provider did not tell is unknown and not zero. A budget counts an
 //     estimate of it, by the bytes that went and came: else a caller who breaks
 //     each answer off would pay for nothing. No sum of usage has estimates in it.
-//   - A budget counts what is stored and what is about to be, so nothing drifts when
-//     a process ends. Calls that are under way when a hard limit is reached are not
+//   - A budget counts what is stored and, at once, what is about to be, so nothing
+//     drifts when a process ends. Calls that are under way when a hard limit is reached are not
 //     cut off, and what another process spends counts within five seconds.
 //   - Money fails closed: where a hard limit holds, a call that nobody knows the
 //     price of is refused.

@@ -63,7 +63,7 @@ type Recorder struct {
 	crowded bool // it was said
 	lost    int  // behind the end
 
-	wake, full chan struct{} // of capacity one: there is something, and a group of it
+	wake, full chan struct{} // of capacity one: there is something (more, where budgets count it), and a group of it
 	stop       chan struct{}
 	finished   chan struct{}
 	ctx        context.Context // ends when nobody waits any more
@@ -104,10 +104,10 @@ func (r *Recorder) Record(a holdfast.Attempt) {
 		r.metrics.dropped.Inc()
 	case n >= queueLength:
 		r.metrics.late.Inc()
-	case n == 0:
-		signal(r.wake)
 	case n == groupSize-1:
 		signal(r.full)
+	case n == 0 || r.counts():
+		signal(r.wake)
 	}
 	if n >= queueLength && !said {
 		r.log.Warn("usage records wait for the store, more than usual; they are kept", "waiting", n)
@@ -126,7 +126,7 @@ func (r *Recorder) run() {
 	sweep := time.NewTicker(sweepPause)
 	defer sweep.Stop()
 	var refresh <-chan time.Time
-	if b := r.cfg.Budgets; b != nil && len(b.states) > 0 {
+	if r.counts() {
 		ticker := time.NewTicker(refreshPause)
 		defer ticker.Stop()
 		refresh = ticker.C
@@ -142,9 +142,37 @@ func (r *Recorder) run() {
 		case <-refresh:
 			r.refreshBudgets()
 		case <-r.wake:
-			if r.rest(linger, r.full) {
+			if r.linger() {
 				r.flush(groupSize)
 			}
+		}
+	}
+}
+
+// counts reports whether there are budgets.
+func (r *Recorder) counts() bool { return r.cfg.Budgets != nil && len(r.cfg.Budgets.warned) > 0 }
+
+// linger waits for others to share a transaction. What budgets count waits for nobody.
+// ok is false when the recorder was stopped.
+func (r *Recorder) linger() (ok bool) {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	var more <-chan struct{}
+	if r.counts() {
+		more = r.wake
+	}
+	for {
+		if more != nil {
+			r.settleWaiting()
+		}
+		select {
+		case <-timer.C:
+			return true
+		case <-r.full:
+			return true
+		case <-r.stop:
+			return false
+		case <-more:
 		}
 	}
 }
@@ -171,14 +199,12 @@ func (r *Recorder) end() {
 	close(r.finished)
 }
 
-// rest waits, less where early is signalled; ok is false when the recorder was
-// stopped.
-func (r *Recorder) rest(d time.Duration, early <-chan struct{}) (ok bool) {
+// rest waits; ok is false when the recorder was stopped.
+func (r *Recorder) rest(d time.Duration) (ok bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-early:
 	case <-r.stop:
 		return false
 	}
@@ -199,7 +225,7 @@ func (r *Recorder) flush(least int) {
 		case stopping:
 			return
 		default:
-			stopping = !r.rest(retryPause, nil)
+			stopping = !r.rest(retryPause)
 			r.settleWaiting() // budgets count them, however long the store fails
 		}
 	}
