@@ -364,31 +364,31 @@ func TestAnswersOfTheProxyItself(t *testing.T) {
 	}{
 		{
 			"an upstream that does not exist, in the form of Messages", "POST /u/other/v1/messages HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
-			`{"error":{"message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","type":"not_found"},"type":"error"}` + "\n",
+			`{"error":{"message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","type":"not_found_error"},"type":"error"}` + "\n",
 		},
 		{
 			"the same in the form of Chat Completions", "POST /u/other/v1/chat/completions HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
-			`{"error":{"code":"not_found","message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","param":null,"type":"not_found"}}` + "\n",
+			`{"error":{"code":"not_found","message":"holdfast: no upstream is named \"other\". There are: login, keyed, openai, google. Names come from [[upstream]] in the configuration","param":null,"type":"invalid_request_error"}}` + "\n",
 		},
 		{
 			"a path of no protocol", "GET /some/path HTTP/1.1\nHost: HOST\n\n", 404,
-			`{"error":{"code":"not_found","message":"holdfast: no upstream for GET \"/some/path\": the path belongs to no known protocol. Name the upstream in the path: /u/NAME/some/path","param":null,"type":"not_found"}}` + "\n",
+			`{"error":{"code":"not_found","message":"holdfast: no upstream for GET \"/some/path\": the path belongs to no known protocol. Name the upstream in the path: /u/NAME/some/path","param":null,"type":"invalid_request_error"}}` + "\n",
 		},
 		{
 			"a protocol that no upstream speaks", "POST /v1/chat/completions HTTP/1.1\nHost: HOST\nContent-Length: 0\n\n", 404,
-			`{"error":{"code":"not_found","message":"holdfast: no upstream speaks chat. Add an [[upstream]] with protocol = \"chat\" to the configuration","param":null,"type":"not_found"}}` + "\n",
+			`{"error":{"code":"not_found","message":"holdfast: no upstream speaks chat. Add an [[upstream]] with protocol = \"chat\" to the configuration","param":null,"type":"invalid_request_error"}}` + "\n",
 		},
 		{
 			"a WebSocket of Responses", "GET /v1/responses HTTP/1.1\nHost: HOST\nConnection: Upgrade\nUpgrade: WebSocket\n\n", 426,
-			`{"error":{"code":"websocket","message":"holdfast: this server speaks HTTP: send the request with POST","param":null,"type":"websocket"}}` + "\n",
+			`{"error":{"code":"websocket","message":"holdfast: this server speaks HTTP: send the request with POST","param":null,"type":"invalid_request_error"}}` + "\n",
 		},
 		{
 			"a foreign page at an upstream with its own credential", "POST /u/keyed/v1/messages HTTP/1.1\nHost: HOST\nOrigin: https://evil.example\nContent-Length: 2\n\n{}", 403,
-			`{"error":{"message":"holdfast: a web page of \"https://evil.example\" may not use this server's own credential for \"keyed\"; call it from a program, without an Origin header","type":"forbidden"},"type":"error"}` + "\n",
+			`{"error":{"message":"holdfast: a web page of \"https://evil.example\" may not use this server's own credential for \"keyed\"; call it from a program, without an Origin header","type":"permission_error"},"type":"error"}` + "\n",
 		},
 		{
 			"the same in the form of Gemini", "GET /v1beta/models HTTP/1.1\nHost: HOST\nOrigin: null\n\n", 403,
-			`{"error":{"code":403,"message":"holdfast: a web page of \"null\" may not use this server's own credential for \"google\"; call it from a program, without an Origin header","status":"FORBIDDEN"}}` + "\n",
+			`{"error":{"code":403,"message":"holdfast: a web page of \"null\" may not use this server's own credential for \"google\"; call it from a program, without an Origin header","status":"PERMISSION_DENIED"}}` + "\n",
 		},
 		{"health", "GET /healthz HTTP/1.1\nHost: HOST\n\n", 200, `{"status":"ok"}` + "\n"},
 	}

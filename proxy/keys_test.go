@@ -164,13 +164,13 @@ func TestWithoutAGoodKeyNothingIsForwarded(t *testing.T) {
 		two     = "the request has keys of two principals. Let the agent send only one of them, in one header"
 	)
 	anthropic := func(text string) string {
-		return `{"error":{"message":"holdfast: ` + text + `","type":"unauthorized"},"type":"error"}` + "\n"
+		return `{"error":{"message":"holdfast: ` + text + `","type":"authentication_error"},"type":"error"}` + "\n"
 	}
 	openai := func(text string) string {
-		return `{"error":{"code":"unauthorized","message":"holdfast: ` + text + `","param":null,"type":"unauthorized"}}` + "\n"
+		return `{"error":{"code":"unauthorized","message":"holdfast: ` + text + `","param":null,"type":"invalid_request_error"}}` + "\n"
 	}
 	gemini := func(text string) string {
-		return `{"error":{"code":401,"message":"holdfast: ` + text + `","status":"UNAUTHORIZED"}}` + "\n"
+		return `{"error":{"code":401,"message":"holdfast: ` + text + `","status":"UNAUTHENTICATED"}}` + "\n"
 	}
 	tests := []struct{ name, line, header, body string }{
 		{"no key", "POST /v1/messages", "", anthropic(none)},

@@ -24,7 +24,7 @@ const inFlight = "holdfast_ingest_bytes_in_flight"
 var small = proxy.Config{MaxBody: 1000, MaxInFlight: 1500}
 
 func TestABodyAboveTheLimitIsRefused(t *testing.T) {
-	const refusal = `{"error":{"message":"holdfast: the request body is larger than 1000 bytes; raise limits.body in the configuration","type":"too_large"},"type":"error"}` + "\n"
+	const refusal = `{"error":{"message":"holdfast: the request body is larger than 1000 bytes; raise limits.body in the configuration","type":"request_too_large"},"type":"error"}` + "\n"
 	tests := []struct {
 		name, request string
 		status        int
@@ -70,7 +70,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 				t.Errorf("%v bytes in flight, want 800", got)
 			}
 			got := s.raw("POST /v1/messages HTTP/1.1\nHost: HOST\n" + c.head)
-			want := `{"error":{"message":"holdfast: too many bytes of requests are in flight; try again in a second, or raise limits.in_flight","type":"busy"},"type":"error"}` + "\n"
+			want := `{"error":{"message":"holdfast: too many bytes of requests are in flight; try again in a second, or raise limits.in_flight","type":"rate_limit_error"},"type":"error"}` + "\n"
 			if got.status != 429 || got.header.Get("Retry-After") != "1" || got.body != want {
 				t.Errorf("got %d, Retry-After %q, %s", got.status, got.header.Get("Retry-After"), got.body)
 			}
@@ -267,10 +267,10 @@ func TestAnUpstreamThatCannotBeReached(t *testing.T) {
 		return fmt.Sprintf(`holdfast: the upstream \"%s\" at %s did not answer (connection refused); check its base_url and the network`, name, dead.Addr())
 	}
 	tests := []struct{ name, path, body string }{
-		{"Messages", "/v1/messages?key=q-secret", `{"error":{"message":"` + text("anthropic") + `","type":"unavailable"},"type":"error"}`},
-		{"Responses", "/v1/responses?key=q-secret", `{"error":{"code":"unavailable","message":"` + text("responses") + `","param":null,"type":"unavailable"}}`},
-		{"Chat", "/v1/chat/completions?key=q-secret", `{"error":{"code":"unavailable","message":"` + text("chat") + `","param":null,"type":"unavailable"}}`},
-		{"Gemini", "/v1beta/models/g:generateContent?key=q-secret", `{"error":{"code":502,"message":"` + text("gemini") + `","status":"BAD_GATEWAY"}}`},
+		{"Messages", "/v1/messages?key=q-secret", `{"error":{"message":"` + text("anthropic") + `","type":"api_error"},"type":"error"}`},
+		{"Responses", "/v1/responses?key=q-secret", `{"error":{"code":"unavailable","message":"` + text("responses") + `","param":null,"type":"server_error"}}`},
+		{"Chat", "/v1/chat/completions?key=q-secret", `{"error":{"code":"unavailable","message":"` + text("chat") + `","param":null,"type":"server_error"}}`},
+		{"Gemini", "/v1beta/models/g:generateContent?key=q-secret", `{"error":{"code":502,"message":"` + text("gemini") + `","status":"UNAVAILABLE"}}`},
 	}
 	s := newStage(t, setting{upstreams: at}, nil)
 	for _, c := range tests {

@@ -81,7 +81,7 @@ func TestServeRefusesWhatABudgetHasNoMoneyFor(t *testing.T) {
 	refused := func(when string) {
 		t.Helper()
 		status, got := k.call("/v1/messages", nightly)
-		if status != 402 || !strings.Contains(got, `"type":"budget"`) || !strings.Contains(got, "the budget nights of $2.00 a day is spent. It begins anew at ") {
+		if status != 402 || !strings.Contains(got, `"type":"billing_error"`) || !strings.Contains(got, "the budget nights of $2.00 a day is spent. It begins anew at ") {
 			t.Errorf("%s: %d %s", when, status, got)
 		}
 	}
