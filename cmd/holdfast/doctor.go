@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"strings"
 	"time"
@@ -55,6 +56,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  holdfast doctor\n  holdfast doctor --url http://127.0.0.1:8080 --json",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if u, err := neturl.Parse(url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				return holdfast.Errorf(holdfast.ErrUsage, "--url %s is no address of a server. Write it such as http://127.0.0.1:4141", url)
+			}
 			d := &doctor{}
 			a.examineConfig(d)
 			a.examineDatabase(cmd.Context(), d)

@@ -21,7 +21,8 @@ const shutdownLimit = 10 * time.Second
 // openListener opens the address of --listen. Nothing is answered on it before
 // serveOn.
 func openListener(address string) (net.Listener, error) {
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	_, port, err := net.SplitHostPort(address)
+	if _, bad := net.LookupPort("tcp", port); err != nil || bad != nil {
 		return nil, holdfast.Errorf(holdfast.ErrUsage, "--listen %s is no address. Write HOST:PORT such as 127.0.0.1:4141", address)
 	}
 	ln, err := net.Listen("tcp", address)

@@ -33,13 +33,14 @@ func TestAddressesThatOtherMachinesReachAreTold(t *testing.T) {
 			t.Errorf("%s is loopback: %v, want %v", ip, got, want)
 		}
 	}
-	_, err := openListener("127.0.0.1:99999")
+	_, err := openListener("192.0.2.1:0") // RFC 5737: of no machine
 	if holdfast.CodeOf(err) != holdfast.ErrUnavailable || !strings.HasSuffix(err.Error(), ". Choose another address with --listen") {
-		t.Errorf("a port that cannot be: %v", err)
+		t.Errorf("an address of another machine: %v", err)
 	}
-	_, err = openListener("4141")
-	if holdfast.CodeOf(err) != holdfast.ErrUsage {
-		t.Errorf("a port alone: %v", err)
+	for _, address := range []string{"4141", "127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1:no-such-service"} {
+		if _, err := openListener(address); holdfast.CodeOf(err) != holdfast.ErrUsage {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

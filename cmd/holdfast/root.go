@@ -58,7 +58,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	var own *holdfast.Error
 	if !errors.As(err, &own) {
 		// Commands return errors with a code, so this one is of the parser.
-		own = holdfast.Errorf(holdfast.ErrUsage, "%w", err)
+		own = holdfast.Errorf(holdfast.ErrUsage, "%s", plainly(err.Error()))
 	}
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -113,7 +113,7 @@ func (a *app) rootCommand() *cobra.Command {
 		if errors.As(err, &invalid) && errors.As(invalid.Unwrap(), &own) {
 			err = own
 		}
-		return holdfast.Errorf(holdfast.ErrUsage, "%w. See %s --help", err, cmd.CommandPath())
+		return holdfast.Errorf(holdfast.ErrUsage, "%s. See %s --help", plainly(err.Error()), cmd.CommandPath())
 	})
 	root.AddCommand(
 		a.serveCommand(), a.keyCommand(), a.ofPrincipal(a.sessionCommand()), a.ofPrincipal(a.capsuleCommand()),
