@@ -190,6 +190,9 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	l, err := linked{how: unsure}, error(nil)
 	if v.Kind != holdfast.Compaction {
 		l, err = e.link(ctx, s, set, v, h, len(s.branches) == 0)
+		if s.used && l.missed(h) {
+			l.how = unsure
+		}
 	}
 	if err == nil && l.how == unsure {
 		if s, err = e.catchUp(ctx, s); err == nil {
@@ -208,6 +211,7 @@ func (e *Engine) begin(ctx context.Context, codec Codec, in Inbound, before *Att
 	a.size = in.Request.List.End - in.Request.List.Start
 	a.session, a.branch = s.row.ID, l.b.row.ID
 	s.attempts++
+	s.used = true
 	a.b.recall(before.was)
 	if l.how == "epoch" && e.pool != nil {
 		state := a.b.effective
@@ -554,7 +558,7 @@ func (a *Attempt) Done(ans holdfast.Answer) {
 			}
 		}
 	}
-	a.b.asked = calls
+	a.b.asked, a.ep.brings = calls, at-a.base
 	if c := e.fold(a.set, a.b.confirmed, calls); a.b.advance(c, seq, e.now()) {
 		e.metrics.harvest.WithLabelValues("answer").Inc()
 		e.observe(a.b)

@@ -68,6 +68,7 @@ type epoch struct {
 	asked    int
 	whole    int
 	latest   []holdfast.Digest // the strong anchors that the newest whole answer will be
+	brings   int               // how many anchors it will be at most
 	newest   int               // where the anchors of the newest round begin
 	// written is the summary that opens it, as the model wrote it; zero: not known.
 	written holdfast.Digest

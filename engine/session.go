@@ -21,6 +21,7 @@ type session struct {
 	row       store.Session
 	name      atomic.Pointer[holdfast.SessionID] // of row, once it is loaded; needs no lock
 	loaded    bool
+	used      bool        // a request was linked since
 	loading   *loading    // nil: none is under way
 	void      atomic.Bool // the store refused a batch: nothing more is written of it
 	dead      bool        // erased, evicted or in conflict: its state counts no more
@@ -244,8 +245,9 @@ func (e *Engine) entered(k sessionKey) holdfast.SessionID {
 
 // catchUp reads a session again when another process has carried it further: at
 // a boundary what we hold must be the newest, and so it must before a history
-// becomes a branch of its own. All else each request's own history tells. s.mu is held, and the returned
-// session's is; with an error, none is.
+// becomes a branch of its own, or brings answers that this process did not see. All else
+// each request's own history tells. s.mu is held, and the returned session's is; with an
+// error, none is.
 func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
 	if s.unsettled {
 		return s, nil
@@ -261,13 +263,27 @@ func (e *Engine) catchUp(ctx context.Context, s *session) (*session, error) {
 		e.log.Warn("another process may have gone ahead", "code", holdfast.CodeOf(err))
 		return s, nil
 	}
+	var heard []branch
+	for _, b := range s.branches {
+		if len(b.heard)+len(b.left) > 0 {
+			heard = append(heard, b.unstored())
+		}
+	}
 	s.dead = true
 	s.mu.Unlock()
 	n, err := e.enter(ctx, s.key)
-	if err == nil {
-		n.usedAt = e.now()
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	n.usedAt = e.now()
+	for _, b := range n.branches {
+		for _, was := range heard {
+			if was.row.Epoch == b.row.Epoch { // it is the same history
+				b.recall(was)
+			}
+		}
+	}
+	return n, nil
 }
 
 // behind reports whether the store holds what the session does not.
