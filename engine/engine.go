@@ -44,8 +44,10 @@
 //     boundary at once. An edit and what passes at the same time both stay.
 //   - Nothing waits for the store but a boundary (at most CommitTimeout, and at
 //     most LoadTimeout to see whether another process has carried the session
-//     further) and the first request of a session that this process has not seen
-//     (LoadTimeout; a read that takes longer goes on, for the requests that follow).
+//     further), a request that goes on from answers which this process did not see
+//     (LoadTimeout, for the same) and the first request of a session that this process
+//     has not seen (LoadTimeout; a read that takes longer goes on, for the requests
+//     that follow).
 //     When the store fails, traffic goes on, recording is tried again from the
 //     whole state, and it is said once.
 //   - A session that was erased is forgotten within a second, its block with it.
