@@ -40,7 +40,8 @@ func coalesce(batches []store.Batch) (list []*coalesced) {
 
 // takes reports whether b can be folded in. It cannot where that would hide what a
 // store refuses one of them for: a session of another principal, a row of another
-// session, an epoch behind the stored one, rows of a branch that only b brings.
+// session, an epoch behind the stored one, rows of a branch that only b brings. Nor can
+// it where its anchors begin again.
 func (c *coalesced) takes(b store.Batch) bool {
 	if c.Session.Principal != b.Session.Principal {
 		return false
@@ -57,7 +58,22 @@ func (c *coalesced) takes(b store.Batch) bool {
 			return false
 		}
 	}
-	return true
+	return c.before(b.Anchors)
+}
+
+// before reports whether anchors stand behind those of c in their epochs: what the store
+// drops for one that is another than the stored one, it drops for both.
+func (c *coalesced) before(anchors []store.Anchor) bool {
+	type place struct {
+		branch holdfast.BranchID
+		epoch  int
+	}
+	end := map[place]int{}
+	for _, a := range c.Anchors {
+		p := place{a.Branch, a.Epoch}
+		end[p] = max(end[p], a.Seq+1)
+	}
+	return !slices.ContainsFunc(anchors, func(a store.Anchor) bool { return a.Seq < end[place{a.Branch, a.Epoch}] })
 }
 
 // touches reports whether rows other than branches belong to a branch.
@@ -83,21 +99,6 @@ func (c *coalesced) fold(b store.Batch) {
 	}
 	c.Branches = replace(c.Branches, b.Branches, func(x, y store.Branch) bool { return x.ID == y.ID })
 	c.Epochs = replace(c.Epochs, b.Epochs, func(x, y store.Epoch) bool { return x.Branch == y.Branch && x.N == y.N })
-	type place struct {
-		branch holdfast.BranchID
-		epoch  int
-	}
-	lowest := map[place]int{}
-	for _, a := range b.Anchors {
-		p := place{a.Branch, a.Epoch}
-		if seq, known := lowest[p]; !known || a.Seq < seq {
-			lowest[p] = a.Seq
-		}
-	}
-	c.Anchors = slices.DeleteFunc(c.Anchors, func(a store.Anchor) bool {
-		seq, cut := lowest[place{a.Branch, a.Epoch}]
-		return cut && a.Seq >= seq
-	})
 	c.Anchors = append(c.Anchors, b.Anchors...)
 	c.Revisions = append(c.Revisions, b.Revisions...)
 	// A boundary on another branch is for the store to refuse.

@@ -142,10 +142,13 @@ func TestWhatIsFolded(t *testing.T) {
 			of:   [][]int{{0, 1}},
 		},
 		{
-			name: "anchors that are written anew from an earlier one take the place of those behind it",
-			in:   []store.Batch{turn(0, 1, 4, 5, 6), turn(0, 2, 5)},
-			want: []store.Batch{{Session: own("s"), Branches: []store.Branch{branch(0, 2)}, Anchors: append(anchors(0, 4, 5, 6)[:1], anchors(0, 5)...)}},
-			of:   [][]int{{0, 1}},
+			name: "anchors that begin again are a batch of their own, with those that go on from them",
+			in:   []store.Batch{turn(0, 1, 4, 5, 6), turn(0, 2, 5), turn(0, 3, 6)},
+			want: []store.Batch{
+				turn(0, 1, 4, 5, 6),
+				{Session: own("s"), Branches: []store.Branch{branch(0, 3)}, Anchors: append(anchors(0, 5), anchors(0, 6)...)},
+			},
+			of: [][]int{{0}, {1, 2}},
 		},
 		{
 			name: "the turns of another epoch are a batch of their own",

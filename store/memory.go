@@ -240,9 +240,10 @@ func (m *Memory) write(b Batch) {
 		s.branches[r.Branch].epochs[r.N] = r
 	}
 	for _, r := range b.Anchors {
-		maps.DeleteFunc(s.branches[r.Branch].anchors, func(old anchorKey, _ Anchor) bool {
-			return old.epoch == r.Epoch && old.seq >= r.Seq
-		})
+		of := s.branches[r.Branch].anchors
+		if was, known := of[anchorKey{r.Epoch, r.Seq}]; known && was.Digest != r.Digest {
+			maps.DeleteFunc(of, func(old anchorKey, _ Anchor) bool { return old.epoch == r.Epoch && old.seq >= r.Seq })
+		}
 	}
 	for _, r := range b.Anchors {
 		s.branches[r.Branch].anchors[anchorKey{r.Epoch, r.Seq}] = r

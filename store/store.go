@@ -161,8 +161,9 @@ type Batch struct {
 	Session  Session
 	Branches []Branch
 	Epochs   []Epoch
-	// Anchors replace those of the same branch and epoch from the lowest Seq
-	// given on: what stood behind is dropped.
+	// Anchors replace those of the same branch, epoch and Seq. From the first that is
+	// another than the stored one, the history went another way: what stood behind is
+	// dropped. What another process wrote behind anchors that are the same, stays.
 	Anchors    []Anchor
 	Revisions  []Revision
 	Boundaries []Boundary

@@ -120,7 +120,26 @@ var writing = map[string]func(*testing.T, Store){
 		expectState(t, s, store.SessionState{Session: first, Branches: []store.BranchState{{Branch: branch(first, "b1", 1), Anchors: want}}})
 	},
 
-	"anchors replace those from their lowest position on, in their own epoch and branch": func(t *testing.T, s Store) {
+	"anchors that are those of before leave what stands behind, up to one that is another": func(t *testing.T, s Store) {
+		first := session("s1")
+		branches := []store.Branch{branch(first, "b1", 1)}
+		old := anchors("b1", 0, 0, "a", "b", "c", "d", "e")
+		apply(t, s, store.Batch{Session: first, Branches: branches, Anchors: old})
+
+		again := anchors("b1", 0, 0, "a", "b")
+		again[1].Revision = 7
+		apply(t, s, store.Batch{Session: known(first, at(0)), Anchors: again})
+		want := append(again[:2:2], old[2:]...)
+		expectState(t, s, store.SessionState{Session: first, Branches: []store.BranchState{{Branch: branches[0], Anchors: want}}})
+
+		other := anchors("b1", 0, 1, "b", "C")
+		apply(t, s, store.Batch{Session: known(first, at(0)), Anchors: other})
+		want = append(again[:1:1], other...)
+		expectState(t, s, store.SessionState{Session: first, Branches: []store.BranchState{{Branch: branches[0], Anchors: want}}})
+		expect(t, found(t, s, holdfast.Local, "d", "e"), nil)
+	},
+
+	"anchors replace those from the first that is another on, in their own epoch and branch": func(t *testing.T, s Store) {
 		first := session("s1")
 		branches := []store.Branch{branch(first, "b1", 1), branch(first, "b2", 2)}
 		old := anchors("b1", 0, 0, "a", "b", "c", "d")

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -33,6 +35,9 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (branch_id, n) DO UPDATE SET evidence = excluded.evidence,
 			revision = excluded.revision, block = excluded.block, place = excluded.place, opened_at = excluded.opened_at`
+	// How far an epoch goes, for most batches go on from there.
+	lastAnchor    = `SELECT COALESCE(MAX(seq), -1) FROM anchors WHERE branch_id = ? AND epoch = ?`
+	anchorsAmong  = `SELECT seq, digest FROM anchors WHERE branch_id = ? AND epoch = ? AND seq BETWEEN ? AND ?`
 	cutAnchors    = `DELETE FROM anchors WHERE branch_id = ? AND epoch = ? AND seq >= ?`
 	insertAnchors = `INSERT INTO anchors (branch_id, epoch, seq, digest, strong, revision) VALUES `
 	anchorRow     = `(?, ?, ?, ?, ?, ?)`
@@ -67,7 +72,7 @@ var putAnchors = func() (list [anchorsAtOnce + 1]string) {
 func applyQueries() []string {
 	return append([]string{
 		savepoint, undoBatch, closeBatch, getGone, insertSession, touchSession, getBranch, putBranch,
-		putEpoch, cutAnchors, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
+		putEpoch, lastAnchor, anchorsAmong, cutAnchors, insertRevision, insertEdit, getRevision, getDigest, putBoundary,
 	}, putAnchors[1:]...)
 }
 
@@ -234,18 +239,20 @@ func (t tx) anchors(owned ownership, rows []store.Anchor) error {
 		branch holdfast.BranchID
 		epoch  int
 	}
-	lowest := map[place]int{}
+	var places []place
+	given := map[place][]store.Anchor{}
 	for _, r := range rows {
 		if err := owned.check(r.Branch); err != nil {
 			return err
 		}
 		p := place{r.Branch, r.Epoch}
-		if seq, known := lowest[p]; !known || r.Seq < seq {
-			lowest[p] = r.Seq
+		if given[p] == nil {
+			places = append(places, p)
 		}
+		given[p] = append(given[p], r)
 	}
-	for p, seq := range lowest {
-		if _, err := t.exec(cutAnchors, p.branch, p.epoch, seq); err != nil {
+	for _, p := range places {
+		if err := t.part(p.branch, p.epoch, given[p]); err != nil {
 			return err
 		}
 	}
@@ -262,6 +269,38 @@ func (t tx) anchors(owned ownership, rows []store.Anchor) error {
 		rows = rows[n:]
 	}
 	return nil
+}
+
+// part drops what an epoch has from the first anchor on that is another than the given one
+// of its place.
+func (t tx) part(branch holdfast.BranchID, epoch int, given []store.Anchor) error {
+	bySeq := func(a, b store.Anchor) int { return a.Seq - b.Seq }
+	first, last := slices.MinFunc(given, bySeq).Seq, slices.MaxFunc(given, bySeq).Seq
+	var end int
+	if _, err := t.get(lastAnchor, []any{branch, epoch}, &end); err != nil || end < first {
+		return err
+	}
+	stored := map[int]holdfast.Digest{}
+	err := t.each(anchorsAmong, []any{branch, epoch, first, last}, func(rows *sql.Rows) error {
+		var seq int
+		var digest []byte
+		err := rows.Scan(&seq, &digest)
+		stored[seq] = holdfast.Digest(digest)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	parts := -1
+	for _, r := range given {
+		if was, known := stored[r.Seq]; known && was != r.Digest && (parts < 0 || r.Seq < parts) {
+			parts = r.Seq
+		}
+	}
+	if parts >= 0 {
+		_, err = t.exec(cutAnchors, branch, epoch, parts)
+	}
+	return err
 }
 
 // flag is how a truth value is stored.
