@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,6 +51,19 @@ func TestABodyAboveTheLimitIsRefused(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got.body, refusal)
 			}
 		})
+	}
+}
+
+func TestManyPrefixesOfAPathCostNoMoreThanTheyAreLong(t *testing.T) {
+	s := newStage(t, setting{}, func(http.ResponseWriter, *http.Request) {})
+	const path = 200 << 10
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+strings.Repeat("/r/a/u/b", path/8), nil)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 20*path {
+		t.Errorf("a path of %d bytes took %d", path, taken)
 	}
 }
 

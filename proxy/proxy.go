@@ -193,9 +193,13 @@ func prefix(path string) (rest, value, key string) {
 		if !ok {
 			continue
 		}
-		v, rest, _ := strings.Cut(tail, "/")
+		v, _, _ := strings.Cut(tail, "/")
 		if unescaped, err := url.PathUnescape(v); err == nil && v != "" {
-			return "/" + rest, unescaped, k
+			// A part of the path and no copy: a client may write many prefixes.
+			if rest = tail[len(v):]; rest == "" {
+				rest = "/"
+			}
+			return rest, unescaped, k
 		}
 	}
 	return path, "", ""
