@@ -5,6 +5,7 @@
 //   - Results go to standard output, everything else to standard error.
 //   - With --json every command writes JSON only, errors included.
 //   - An error ends the process with the exit status of its code.
+//   - What the HTTP transport says by itself is written nowhere: it quotes answers.
 //   - Text that came from a session is data: nothing in it can move the cursor
 //     of a terminal or begin a new line where a line is expected.
 package main
@@ -13,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -31,6 +33,8 @@ import (
 var version string
 
 func main() {
+	// The transport writes there what an upstream sends behind the end of an answer.
+	log.SetOutput(io.Discard)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has it ignored
 		ends = append(ends, syscall.SIGHUP)
