@@ -118,8 +118,8 @@ func (x *exchange) read() {
 			return
 		}
 		x.attempt = p.engine.Begin(x.r.Context(), form.reader, engine.Inbound{
-			Caller: x.caller, Run: x.rt.run, Path: x.rt.path, Header: x.r.Header.Get, Body: plain.bytes, Request: req, Sums: sums,
-			Model: geminiModel(x.rt.path), Trace: traceOf(x.r.Header.Get("Traceparent")), Attempt: x.name(),
+			Caller: x.caller, Run: x.rt.run, Path: x.rt.plain, Header: x.r.Header.Get, Body: plain.bytes, Request: req, Sums: sums,
+			Model: geminiModel(x.rt.plain), Trace: traceOf(x.r.Header.Get("Traceparent")), Attempt: x.name(),
 		})
 	})
 	x.model, x.form = req.Model, form
@@ -195,7 +195,7 @@ func (x *exchange) modelName() string {
 	switch {
 	case x.model != "":
 	case x.rt.protocol == holdfast.Gemini:
-		x.model = geminiModel(x.rt.url.Path)
+		x.model = geminiModel(x.rt.plain)
 	case x.r.Method == http.MethodPost && len(x.body.bytes) > 0:
 		if plain := x.decoded(); plain.ok {
 			x.p.guarded("model", func() { x.model = x.modelOf(plain.bytes) })

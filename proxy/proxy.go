@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -143,15 +144,17 @@ type route struct {
 	form     holdfast.Protocol // what the client speaks, by its path and headers alone
 	run      string
 	path     string   // without our prefixes
+	plain    string   // what it stands for; see plainPath
 	url      *url.URL // the same as a URL, query kept
 	readable bool     // a path whose body is a conversation
 }
 
 // route finds the upstream of a request.
 func (p *Proxy) route(r *http.Request) (rt route, err error) {
-	path, name := r.URL.EscapedPath(), ""
+	name := ""
+	rt.path = r.URL.EscapedPath()
 	for {
-		rest, value, key := prefix(path)
+		rest, value, key := prefix(rt.path)
 		if key == "" {
 			break
 		}
@@ -160,14 +163,14 @@ func (p *Proxy) route(r *http.Request) (rt route, err error) {
 		} else {
 			rt.run = value
 		}
-		path = rest
+		rt.path = rest
 	}
-	rt.path = path
-	rt.url = &url.URL{RawPath: path, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
-	if rt.url.Path, err = url.PathUnescape(path); err != nil {
-		return rt, holdfast.Errorf(holdfast.ErrUsage, "the path %q is not validly escaped", path)
+	rt.url = &url.URL{RawPath: rt.path, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
+	if rt.url.Path, err = url.PathUnescape(rt.path); err != nil {
+		return rt, holdfast.Errorf(holdfast.ErrUsage, "the path %q is not validly escaped", rt.path)
 	}
-	rt.protocol, rt.readable = protocolOf(path)
+	rt.plain = plainPath(rt.url.Path)
+	rt.protocol, rt.readable = protocolOf(rt.plain)
 	if rt.protocol == "" {
 		rt.protocol = p.protocolByHeader(r)
 	}
@@ -181,7 +184,7 @@ func (p *Proxy) route(r *http.Request) (rt route, err error) {
 	}
 	if rt.protocol == "" {
 		return rt, holdfast.Errorf(holdfast.ErrNotFound,
-			"no upstream for %s %q: the path belongs to no known protocol. Name the upstream in the path: /u/NAME%s", r.Method, path, path)
+			"no upstream for %s %q: the path belongs to no known protocol. Name the upstream in the path: /u/NAME%s", r.Method, rt.path, rt.path)
 	}
 	return rt, nil // the upstream follows once the model is known
 }
@@ -205,7 +208,14 @@ func prefix(path string) (rest, value, key string) {
 	return path, "", ""
 }
 
-// protocolOf tells the protocol of a path, and whether its body is (or asks
+// plainPath is what an unescaped path stands for at a server that does not mind how it
+// is written: without dots, empty segments and a slash at its end. What a request is must
+// not go by its spelling, since the upstream answers to all of them.
+func plainPath(unescaped string) string {
+	return path.Clean(unescaped)
+}
+
+// protocolOf tells the protocol of a plain path, and whether its body is (or asks
 // about) a conversation.
 func protocolOf(path string) (p holdfast.Protocol, readable bool) {
 	switch {

@@ -36,7 +36,7 @@ type live interface {
 // models or manages what is stored does not.
 func asksModel(method string, rt route) bool {
 	return method == http.MethodPost && rt.readable &&
-		!strings.HasSuffix(rt.path, "/count_tokens") && !strings.HasSuffix(rt.path, ":countTokens")
+		!strings.HasSuffix(rt.plain, "/count_tokens") && !strings.HasSuffix(rt.plain, ":countTokens")
 }
 
 // name is the id of the record that the call will have first; "" where none is kept.
