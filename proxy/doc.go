@@ -30,6 +30,9 @@
 //     ended. What it took is read from the copy of the answer, and of an answer in
 //     one piece no more is held for it than the members that tell it; what cannot
 //     be read is unknown.
+//   - What a path stands for is known by the path without escapes, not by how it is
+//     written. One with ".." is refused: it could leave the base URL that the
+//     upstream's credential is meant for.
 //   - Only loopback, unless Config.Remote: a request whose Host names another
 //     machine is refused, so that no web page reaches the proxy under a name of its
 //     own.
@@ -48,7 +51,7 @@
 //
 // # HTTP status of the proxy's own answers
 //
-// 401 no key or a bad one, 403 forbidden Host or Origin, 404 no such upstream or
+// 400 a path that is badly escaped or climbs, 401 no key or a bad one, 403 forbidden Host or Origin, 404 no such upstream or
 // no protocol for the path, 413 body too large, 426 WebSocket, 429 too many bytes
 // in flight, 502 upstream unreachable (with its name). Each has a JSON body in the form of the protocol.
 package proxy

@@ -356,6 +356,30 @@ func TestPathsChooseUpstreamAndSession(t *testing.T) {
 	})
 }
 
+func TestNoPathLeavesTheBaseOfItsUpstream(t *testing.T) {
+	s := newStage(t, setting{upstreams: func(base *url.URL) []upstream.Upstream {
+		tenant := *base
+		tenant.Path = "/tenant/v1"
+		return []upstream.Upstream{{Name: "gate", Protocol: holdfast.Chat, Base: &tenant, Key: "sk-own"}}
+	}}, respondWith(""))
+	for _, path := range []string{
+		"/u/gate/../other/models", "/u/gate/v1/../../other/models", "/u/gate/v1/a/../models", "/u/gate/%2e%2E/other", "/u/gate/a%2F..%2F..%2Fother", `/u/gate/..\other`,
+		"/u/gate/a%5c..%5Cother", "/u/gate/..", "/r/run/u/gate/v1/..",
+	} {
+		if got := s.raw("GET " + path + " HTTP/1.1\nHost: HOST\n\n"); got.status != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s", path, got.status, got.body)
+		}
+	}
+	if n := len(s.seen()); n != 0 {
+		t.Errorf("the upstream was called %d times", n)
+	}
+	for _, path := range []string{"/u/gate/v1/a..b/...", "/u/gate/v1/models?after=../x", "/u/gate/v1/..hidden"} {
+		if got := s.raw("GET " + path + " HTTP/1.1\nHost: HOST\n\n"); got.status != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, got.status, got.body)
+		}
+	}
+}
+
 func TestAnswersOfTheProxyItself(t *testing.T) {
 	tests := []struct {
 		name, request string

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -175,6 +176,9 @@ func (p *Proxy) route(r *http.Request) (rt route, err error) {
 		rt.protocol = p.protocolByHeader(r)
 	}
 	rt.form = rt.protocol
+	if climbs(rt.url.Path) {
+		return rt, holdfast.Errorf(holdfast.ErrUsage, "the path %q has a \"..\" in it, which could leave the base_url of its upstream. Write it without", rt.path)
+	}
 	if name != "" {
 		if rt.up, err = p.upstreams.ByName(name); err != nil {
 			return rt, err
@@ -213,6 +217,13 @@ func prefix(path string) (rest, value, key string) {
 // not go by its spelling, since the upstream answers to all of them.
 func plainPath(unescaped string) string {
 	return path.Clean(unescaped)
+}
+
+// climbs reports whether a segment of an unescaped path leads out of the one before.
+// Some servers take a backslash for a slash.
+func climbs(unescaped string) bool {
+	return strings.Contains(unescaped, "..") &&
+		slices.Contains(strings.FieldsFunc(unescaped, func(c rune) bool { return c == '/' || c == '\\' }), "..")
 }
 
 // protocolOf tells the protocol of a plain path, and whether its body is (or asks
