@@ -124,7 +124,8 @@ func NewBudgets(ctx context.Context, st BudgetStore, list []Budget, price func(u
 }
 
 // Admit refuses a call that a budget has no money for, or that no budget with a hard
-// limit could count: one of a model without a price. The error has the code budget
+// limit could count: one of a model without a price, or of "", which is none that is
+// known. The error has the code budget
 // and names the budget, and when it begins anew. Of several that are spent it is
 // the one that stays so longest.
 func (b *Budgets) Admit(c holdfast.Caller, upstream, model string) error {
@@ -136,6 +137,11 @@ func (b *Budgets) Admit(c holdfast.Caller, upstream, model string) error {
 		s := &b.states[i]
 		if s.Hard == nil || !s.Covers(c) {
 			continue
+		}
+		if model == "" {
+			b.metrics.refused.WithLabelValues(s.Name).Inc()
+			return holdfast.Errorf(holdfast.ErrBudget,
+				"the budget %s could not count what the request costs at %q: it names no model that can be read, or asks for something else than an answer of one", s.Name, upstream)
 		}
 		if b.price(upstream, model) == nil {
 			b.metrics.refused.WithLabelValues(s.Name).Inc()

@@ -172,6 +172,9 @@ func TestMoneyFailsClosed(t *testing.T) {
 		expect(t, refusal(p.budgets.Admit(me, "u", "unpriced")),
 			`no price is known of the model "unpriced" at "u", so the budget mine could not count the call. Set price in [models."unpriced"], 0 for what costs nothing`)
 		expect(t, refusal(p.budgets.Admit(me, "u", "free")), "admitted")
+		expect(t, refusal(p.budgets.Admit(me, "u", "")),
+			`the budget mine could not count what the request costs at "u": it names no model that can be read, or asks for something else than an answer of one`)
+		expect(t, refusal(p.budgets.Admit(other, "u", "")), "admitted")
 		// Who has no hard limit may.
 		expect(t, refusal(p.budgets.Admit(other, "u", "unpriced")), "admitted")
 	})

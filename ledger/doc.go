@@ -20,7 +20,7 @@
 //     drifts when a process ends. Calls that are under way when a hard limit is reached are not
 //     cut off, and what another process spends counts within five seconds.
 //   - Money fails closed: where a hard limit holds, a call that nobody knows the
-//     price of is refused.
+//     price of is refused, and so is what may cost and is no call of a model.
 //   - A cost is computed once, with the price of that day, and the record holds
 //     both: a later price changes no past.
 //   - Record returns within microseconds and waits for nobody. What is recorded is

@@ -62,11 +62,43 @@ func TestACallNeedsMoneyHoweverItsPathIsWritten(t *testing.T) {
 	}
 }
 
+// uncounted refuses what no model is named of.
+type uncounted struct{}
+
+func (uncounted) Admit(_ holdfast.Caller, _, model string) error {
+	if model == "" {
+		return holdfast.Errorf(holdfast.ErrBudget, "the budget b could not count it")
+	}
+	return nil
+}
+
+func TestWhatMayCostAndCannotBeCountedNeedsMoney(t *testing.T) {
+	s := newStage(t, setting{admission: uncounted{}}, func(http.ResponseWriter, *http.Request) {})
+	for _, path := range []string{
+		"/v1/messages/batches", "/v1beta/models/m1:batchGenerateContent", "/v1beta/models/m1:predict", "/v1beta/models/m1:embedContent",
+		"/v1/messages/count_tokens/x", "/u/chat/v1/completions", "/u/chat/v1/embeddings", "/u/chat/v1/images/generations", "/u/chat/api/chat", "/u/anthropic/",
+	} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "post"} {
+			got := s.raw(method + " " + path + " HTTP/1.1\nHost: HOST\nContent-Length: 14\n\n" + `{"model":"m1"}`)
+			if got.status != http.StatusPaymentRequired {
+				t.Errorf("%s %s: got %d %s", method, path, got.status, got.body)
+			}
+		}
+	}
+	if n := len(s.seen()); n != 0 {
+		t.Errorf("the upstream got %d calls", n)
+	}
+}
+
 func TestWhatIsNoCallOfAModelNeedsNoMoney(t *testing.T) {
-	for _, path := range []string{"/v1/messages/count_tokens", "/v1/messages/count%5Ftokens", "/v1beta/models/m1:countTokens"} {
+	for _, line := range []string{
+		"POST /v1/messages/count_tokens", "POST /v1/messages/count%5Ftokens", "POST /v1beta/models/m1:countTokens", "POST /v1/responses/input_tokens",
+		"POST /v1/responses/resp_1/cancel", "POST /v1/messages/batches/b1/cancel", "POST /u/chat/v1/files", "POST /upload/v1beta/files?x", "POST /api/event_logging/batch",
+		"GET /v1/messages/batches", "HEAD /", "DELETE /u/chat/v1/files/1", "OPTIONS /v1/messages",
+	} {
 		s := newStage(t, setting{admission: &spent{}}, func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, `{"input_tokens":1}`) })
-		if got := s.post(path, nil, `{"model":"m1"}`); got.status != http.StatusOK {
-			t.Errorf("%s: got %d %s", path, got.status, got.body)
+		if got := s.raw(line + " HTTP/1.1\nHost: HOST\nX-Goog-Api-Key: k\nContent-Length: 14\n\n" + `{"model":"m1"}`); got.status != http.StatusOK {
+			t.Errorf("%s: got %d %s", line, got.status, got.body)
 		}
 	}
 }

@@ -92,10 +92,16 @@ func (x *exchange) choose() error {
 
 // admit asks whether there is money for the call.
 func (x *exchange) admit() error {
-	if x.p.admission == nil || x.ours || !asksModel(x.r.Method, x.rt) {
+	if x.p.admission == nil || x.ours {
 		return nil
 	}
-	return x.p.admission.Admit(x.caller, x.rt.up.Name, x.modelName())
+	switch {
+	case asksModel(x.r.Method, x.rt):
+		return x.p.admission.Admit(x.caller, x.rt.up.Name, x.modelName())
+	case mayCost(x.r.Method, x.rt):
+		return x.p.admission.Admit(x.caller, x.rt.up.Name, "")
+	}
+	return nil
 }
 
 // read scans the body and asks the engine what the request is. Whatever fails

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type Ledger interface {
 // Admission decides whether there is money for a call.
 type Admission interface {
 	// Admit refuses a call of a caller with the code budget; its text goes to the
-	// client. It is on the path of every request, and waits for nothing.
+	// client. Of model "" is what may cost and nobody can count. It is on the path of
+	// every request, and waits for nothing.
 	Admit(c holdfast.Caller, upstream, model string) error
 }
 
@@ -30,6 +32,22 @@ type live interface {
 	Body(body []byte)
 	Tokens() holdfast.Tokens
 	Failure() (kind, message string, failed bool)
+}
+
+// free are the ends of paths that cost nothing: counting tokens, ending what runs,
+// and uploads.
+var free = []string{"/count_tokens", ":countTokens", "/input_tokens", "/cancel", ":cancel", "/files"}
+
+// mayCost reports whether what a request asks for may cost, though it calls no model
+// that is read: a batch, an embedding, an image, and whatever else is not known to be
+// free, as the reports of claude-code are.
+func mayCost(method string, rt route) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
+		return false
+	}
+	return !slices.ContainsFunc(free, func(end string) bool { return strings.HasSuffix(rt.plain, end) }) &&
+		!(rt.protocol == holdfast.Anthropic && strings.HasPrefix(rt.plain, "/api/"))
 }
 
 // asksModel reports whether a request calls a model: what counts tokens, lists
