@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -22,9 +23,30 @@ type body struct {
 	pooled *[]byte // what bytes is cut from, when it goes back to a pool
 }
 
+// bodyPause is how long a client may send nothing of a body that it has announced: what
+// it announced counts as in flight, so that a few that say no more would lock out all.
+const bodyPause = time.Minute
+
+// steadily reads a body whose client must go on sending.
+type steadily struct {
+	body  io.Reader
+	conn  *http.ResponseController
+	pause time.Duration
+}
+
+func (s steadily) Read(b []byte) (int, error) {
+	// A writer without a connection has no deadlines.
+	_ = s.conn.SetReadDeadline(time.Now().Add(s.pause))
+	return s.body.Read(b)
+}
+
+// over is for the end of a body: an answer has no limit. Behind one that broke off the
+// limit stays, since the server reads what may be left of it.
+func (s steadily) over() { _ = s.conn.SetReadDeadline(time.Time{}) }
+
 // admit reads a request's body within the limits. A nil body without error
-// means that the client left while sending.
-func (p *Proxy) admit(r *http.Request) (*body, error) {
+// means that the client left while sending, or sent nothing for too long.
+func (p *Proxy) admit(w http.ResponseWriter, r *http.Request) (*body, error) {
 	tooLarge := func() error {
 		return holdfast.Errorf(holdfast.ErrTooLarge, "the request body is larger than %d bytes; raise limits.body in the configuration", p.cfg.MaxBody)
 	}
@@ -33,25 +55,27 @@ func (p *Proxy) admit(r *http.Request) (*body, error) {
 	if r.ContentLength > p.cfg.MaxBody {
 		return nil, tooLarge()
 	}
+	if r.ContentLength == 0 || r.Body == nil {
+		return b, nil
+	}
+	in := steadily{r.Body, http.NewResponseController(w), p.pause}
 	if r.ContentLength > 0 {
 		if !b.grow(r.ContentLength) {
 			return nil, busy()
 		}
 		b.bytes = b.take(int(r.ContentLength))
-		if _, err := io.ReadFull(r.Body, b.bytes); err != nil {
+		if _, err := io.ReadFull(in, b.bytes); err != nil {
 			b.release()
 			return nil, nil
 		}
-		return b, nil
-	}
-	if r.ContentLength == 0 || r.Body == nil {
+		in.over()
 		return b, nil
 	}
 	// Length unknown: read in pieces, each admitted before it is read.
 	const piece = 64 << 10
 	buf := make([]byte, piece)
 	for {
-		n, err := r.Body.Read(buf)
+		n, err := in.Read(buf)
 		if n > 0 && !b.grow(int64(n)) {
 			b.release()
 			return nil, busy()
@@ -63,6 +87,7 @@ func (p *Proxy) admit(r *http.Request) (*body, error) {
 		}
 		switch {
 		case err == io.EOF:
+			in.over()
 			return b, nil
 		case err != nil:
 			b.release()

@@ -12,7 +12,8 @@
 //     dates an answer that has no date; none of them carries meaning.
 //   - A body is read whole before the call, held once, and released at the first
 //     byte of the answer. Bodies are admitted by bytes: 413 above MaxBody, 429
-//     with Retry-After above MaxInFlight. What a coded body decodes to counts as
+//     with Retry-After above MaxInFlight. Who sends nothing of a body for a minute
+//     is cut off. What a coded body decodes to counts as
 //     well; where that is too much, it passes unread.
 //   - Of a history that goes on, what stands in its place with the bytes of before
 //     is not scanned again. It is known by a hash that nobody outside can choose

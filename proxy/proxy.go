@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -53,6 +54,7 @@ type Proxy struct {
 	scrape    http.Handler
 	histories *histories
 	inFlight  atomic.Int64
+	pause     time.Duration // bodyPause
 }
 
 // Parts are what a proxy works with.
@@ -77,7 +79,7 @@ const MarkHeader = extraction.MarkHeader
 func New(cfg Config, parts Parts, log *slog.Logger, reg *prometheus.Registry) *Proxy {
 	p := &Proxy{
 		cfg: cfg, upstreams: parts.Upstreams, transport: parts.Transport, auth: parts.Authenticator, admission: parts.Admission,
-		engine: parts.Engine, ledger: parts.Ledger, marked: parts.Extraction, log: log, histories: newHistories(),
+		engine: parts.Engine, ledger: parts.Ledger, marked: parts.Extraction, log: log, histories: newHistories(), pause: bodyPause,
 	}
 	p.metrics = newMetrics(reg, func() float64 { return float64(p.inFlight.Load()) })
 	p.scrape = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
@@ -119,7 +121,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuseStatus(w, rt.protocol, http.StatusUpgradeRequired, "websocket", "this server speaks HTTP: send the request with POST")
 		return
 	}
-	body, err := p.admit(r)
+	body, err := p.admit(w, r)
 	if err != nil {
 		if holdfast.CodeOf(err) == holdfast.ErrBusy {
 			w.Header().Set("Retry-After", "1")

@@ -47,7 +47,8 @@ func loopback(address net.Addr) bool {
 func serveOn(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, limit time.Duration) error {
 	srv := &http.Server{
 		Handler: h,
-		// A body may take as long as its client needs, a header may not.
+		// A header has its time. A body may take as long as its client goes on sending,
+		// which the proxy sees to.
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
