@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // shutdownLimit is how long calls that are under way may take once the server
 // was told to stop.
 const shutdownLimit = 10 * time.Second
+
+// cutLimit is how long calls that were cut off may take to write down what they took.
+const cutLimit = 2 * time.Second
 
 // openListener opens the address of --listen. Nothing is answered on it before
 // serveOn.
@@ -43,10 +47,16 @@ func loopback(address net.Addr) bool {
 }
 
 // serveOn answers on ln until ctx ends. Then it takes no more calls, lets those
-// under way finish for at most limit, cuts off the rest and returns.
+// under way finish for at most limit, cuts off the rest and returns when these have
+// ended too, cutLimit later at the latest.
 func serveOn(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, limit time.Duration) error {
+	var calls atomic.Int64
 	srv := &http.Server{
-		Handler: h,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			defer calls.Add(-1)
+			h.ServeHTTP(w, r)
+		}),
 		// A header has its time. A body may take as long as its client goes on sending,
 		// which the proxy sees to.
 		ReadHeaderTimeout: 10 * time.Second,
@@ -65,6 +75,9 @@ func serveOn(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Log
 	err := srv.Shutdown(hard)
 	if err != nil {
 		err = srv.Close()
+		for end := time.Now().Add(cutLimit); calls.Load() > 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // Close waits for no handler
+		}
 	}
 	if served := <-failed; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,5 +162,32 @@ func TestACallThatDoesNotEndIsCutOffAtTheLimit(t *testing.T) {
 	}
 	if err := <-failed; err == nil {
 		t.Error("the call was answered")
+	}
+}
+
+func TestACallThatWasCutOffEndsBeforeWhatItWritesTo(t *testing.T) {
+	ln, err := openListener("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, over := make(chan struct{}), atomic.Bool{}
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+		time.Sleep(50 * time.Millisecond) // the record of the call
+		over.Store(true)
+	})
+	go func() {
+		if res, err := http.Get("http://" + ln.Addr().String()); err == nil {
+			res.Body.Close()
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	if err := serveOn(ctx, ln, h, slog.New(slog.DiscardHandler), time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if !over.Load() {
+		t.Error("the server has ended, and the call has not")
 	}
 }
