@@ -30,7 +30,7 @@ type Attempt struct {
 	// not told costs more. nil where no price or no tokens are known.
 	Cost *int64
 	// Sent and Received are the bytes of the request and, about, of what the answer
-	// says. Estimate is what the tokens that were not told are reckoned to cost by
+	// says, without a coding that can be read. Estimate is what the tokens that were not told are reckoned to cost by
 	// them, in millionths of a US dollar: only budgets count it. nil where all was
 	// told, no price is known, or the provider declined the call.
 	Sent, Received int64

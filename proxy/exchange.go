@@ -286,7 +286,7 @@ func (x *exchange) send(raw []byte) (*http.Response, error) {
 		out.Header.Set("Accept-Encoding", "identity") // the answer is read and patched
 	}
 	x.rt.up.Authorize(out)
-	x.beginRecord(int64(len(raw)))
+	x.beginRecord(raw)
 	resp, err := x.p.transport.RoundTrip(out.WithContext(x.r.Context()))
 	if err == nil && x.record != nil {
 		x.record.Status = resp.StatusCode

@@ -180,12 +180,18 @@ func (x *exchange) copied(resp *http.Response, isStream bool, c *coding, sink fu
 		})
 		return healthy
 	}
-	p := newPour(*c, x.p.cfg.MaxBody, sink, guard, func() {
+	var decoded int64 // the decoder's until it was closed
+	p := newPour(*c, x.p.cfg.MaxBody, func(b []byte) { decoded += int64(len(b)); sink(b) }, guard, func() {
 		healthy = false
 		x.p.metrics.unread.WithLabelValues("answer_broken").Inc()
 	})
 	func() {
-		defer p.Close()
+		defer func() {
+			p.Close()
+			if x.record != nil {
+				x.record.Received = max(x.record.Received, decoded)
+			}
+		}()
 		x.pass(resp, isStream, p.Write)
 	}()
 	return healthy

@@ -65,10 +65,9 @@ func (x *exchange) name() holdfast.AttemptID {
 	return x.first
 }
 
-// beginRecord opens the record of a call that is about to be sent with a body of
-// some bytes. One that is
-// open is of the call that this one repeats.
-func (x *exchange) beginRecord(sent int64) {
+// beginRecord opens the record of a call that is about to be sent with a body. One that
+// is open is of the call that this one repeats.
+func (x *exchange) beginRecord(raw []byte) {
 	if x.p.ledger == nil || x.ours || !asksModel(x.r.Method, x.rt) {
 		return
 	}
@@ -76,6 +75,10 @@ func (x *exchange) beginRecord(sent int64) {
 	if x.record != nil {
 		id, parent = holdfast.AttemptID(uuid.Must(uuid.NewV7()).String()), x.record.ID
 		x.endRecord()
+	}
+	sent := int64(len(raw))
+	if plain := x.decoded(); plain.coding != nil {
+		sent = max(sent, int64(len(plain.bytes))) // an inserted block is little beside it
 	}
 	a := &holdfast.Attempt{
 		ID: id, Began: time.Now(), Principal: x.caller.Principal, Label: x.caller.Label, Parent: parent,

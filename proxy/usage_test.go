@@ -261,6 +261,41 @@ func TestWhatIsRecordedOfACall(t *testing.T) {
 	}
 }
 
+// A coding makes nothing cheaper: what was not told is reckoned by what was said.
+func TestSizesAreThoseWithoutACoding(t *testing.T) {
+	stream := []string{}
+	for range 20 {
+		stream = append(stream, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\""+strings.Repeat("again ", 100)+"\"}}\n\n")
+	}
+	for _, w := range wires {
+		for _, off := range []bool{false, true} {
+			sizes := func(coding string) string {
+				s := newStage(t, setting{off: off}, func(rw http.ResponseWriter, _ *http.Request) {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					if coding != "" {
+						rw.Header().Set("Content-Encoding", coding)
+					}
+					fmt.Fprint(rw, encode(coding, stream...))
+				})
+				header := http.Header{}
+				if coding != "" {
+					header.Set("Content-Encoding", coding)
+				}
+				long := strings.TrimSuffix(w.body, "}") + `,"note":"` + strings.Repeat("again ", 1000) + `"}`
+				s.post(w.path, header, encode(coding, long))
+				a := s.recorded(1)[0]
+				return fmt.Sprintf("%d sent, %d received", a.Sent, a.Received)
+			}
+			plain := sizes("")
+			for coding := range coders {
+				if got := sizes(coding); got != plain {
+					t.Errorf("%s in %s, continuity off: %t: %s, want %s", w.protocol, coding, off, got, plain)
+				}
+			}
+		}
+	}
+}
+
 func gzipped(text string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
