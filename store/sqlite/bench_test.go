@@ -45,6 +45,29 @@ func turnOf(session, n int) store.Batch {
 	}
 }
 
+// BenchmarkOutline reads a session of ten turns, as its first request does, and how far it
+// is, as a request does that another process went ahead of.
+func BenchmarkOutline(b *testing.B) {
+	s := openAt(b, newPath(b))
+	for turn := 1; turn <= 10; turn++ {
+		apply(b, s, turnOf(1, turn))
+	}
+	b.Run("session", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Session(b.Context(), holdfast.Local, "codex", "session 1"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("heads", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Heads(b.Context(), holdfast.Local, "codex", "session 1"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // BenchmarkFind looks up a history of 1,000 anchors, all known, in a store of
 // 50,000.
 func BenchmarkFind(b *testing.B) {

@@ -59,6 +59,12 @@ const (
 		FROM edits e JOIN branches b ON b.id = e.branch_id WHERE e.seq > ? ORDER BY e.seq`
 )
 
+// outlineQueries lists what is prepared for reading when a store opens: what the first
+// request of a session waits for, and one that another process went ahead of.
+func outlineQueries() []string {
+	return []string{sessionByKey, headsOf, listBranches, listEpochs, listAnchors, outlineRevisions, listBoundaries}
+}
+
 // Session implements store.Reader.
 func (s *Store) Session(ctx context.Context, p holdfast.Principal, agent, key string) (store.SessionState, error) {
 	state, found, err := s.load(ctx, false, sessionByKey, p, agent, key)

@@ -48,6 +48,7 @@ type Store struct {
 	writer, reader *sql.DB
 	dialect        Dialect
 	prepared       map[string]*sql.Stmt // on the writer, by text; read only
+	reading        map[string]*sql.Stmt // on the reader: what requests wait for; read only
 	closed         atomic.Bool
 }
 
@@ -55,18 +56,28 @@ type Store struct {
 // both pools from then on, also when it fails. The writer has at most one
 // connection, whose transactions take the write lock when they begin.
 func New(ctx context.Context, writer, reader *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{writer: writer, reader: reader, dialect: d, prepared: map[string]*sql.Stmt{}}
+	s := &Store{writer: writer, reader: reader, dialect: d, prepared: map[string]*sql.Stmt{}, reading: map[string]*sql.Stmt{}}
 	writer.SetMaxOpenConns(1)
-	for _, query := range slices.Concat(applyQueries(), streamQueries(), []string{addAttempt, addAttempts, newestNoted, insertNoted}) {
-		stmt, err := writer.PrepareContext(ctx, query)
-		if err != nil {
-			return nil, errors.Join(s.explain("open the database", err), s.Close())
+	prepare := func(db *sql.DB, into map[string]*sql.Stmt, queries []string) error {
+		for _, query := range queries {
+			stmt, err := db.PrepareContext(ctx, query)
+			if err != nil {
+				return err
+			}
+			into[query] = stmt
 		}
-		s.prepared[query] = stmt
+		return nil
+	}
+	err := prepare(writer, s.prepared, slices.Concat(applyQueries(), streamQueries(), []string{addAttempt, addAttempts, newestNoted, insertNoted}))
+	if err == nil {
+		err = prepare(reader, s.reading, outlineQueries())
+	}
+	if err != nil {
+		return nil, errors.Join(s.explain("open the database", err), s.Close())
 	}
 	// A write that changes nothing finds out here, and not at the first batch,
 	// that a database can only be read.
-	err := s.write(ctx, func(t tx) error {
+	err = s.write(ctx, func(t tx) error {
 		_, err := t.exec(touchSession, 0, 0, "", "")
 		return err
 	})
@@ -140,7 +151,7 @@ func (s *Store) read(ctx context.Context, f func(tx) error) error {
 		return err
 	}
 	defer t.Rollback()
-	return f(tx{t, ctx, nil, nil})
+	return f(tx{t, ctx, s.reading, map[string]*sql.Stmt{}})
 }
 
 // tx is a transaction with the statements that were prepared for it.
@@ -192,7 +203,13 @@ func (t tx) get(query string, args []any, dst ...any) (found bool, err error) {
 
 // each reads all rows of a query; f scans the current one.
 func (t tx) each(query string, args []any, f func(*sql.Rows) error) error {
-	rows, err := t.QueryContext(t.ctx, query, args...)
+	var rows *sql.Rows
+	var err error
+	if stmt := t.statement(query); stmt != nil {
+		rows, err = stmt.QueryContext(t.ctx, args...)
+	} else {
+		rows, err = t.QueryContext(t.ctx, query, args...)
+	}
 	if err != nil {
 		return err
 	}
