@@ -201,12 +201,25 @@ func rankOfMessage(text string) rank {
 	return best
 }
 
+// ranked are the ranks of messages that were looked at, by their text.
+type ranked map[string]rank
+
+// of is the rank of a message.
+func (known ranked) of(text string) rank {
+	r, ok := known[text]
+	if !ok {
+		r = rankOfMessage(text)
+		known[text] = r
+	}
+	return r
+}
+
 // leastNeeded is the message that goes first: the oldest of the highest rank,
 // never the first message and never the newest.
-func leastNeeded(ws []holdfast.UserWord) int {
+func leastNeeded(ws []holdfast.UserWord, known ranked) int {
 	worst, at := rank(-1), min(1, len(ws)-1)
 	for i := 1; i < len(ws)-1; i++ {
-		if r := rankOfMessage(ws[i].Text); r > worst {
+		if r := known.of(ws[i].Text); r > worst {
 			worst, at = r, i
 		}
 		if worst == ranks-1 {

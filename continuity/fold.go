@@ -18,6 +18,7 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 		return c
 	}
 	c = clone(c)
+	known := ranked{}
 	for _, call := range calls {
 		carrier, ok := agents.CarrierOf(call.Tool)
 		if !ok {
@@ -61,7 +62,7 @@ func Fold(c holdfast.Capsule, calls []Call, keep Preserve) holdfast.Capsule {
 				accept(&c, c.Proposal.Text)
 			}
 		case agents.Said:
-			addWords(&c, string(call.Arguments))
+			addWords(&c, string(call.Arguments), known)
 		case agents.Ask:
 			answerQuestions(&c, call)
 		case agents.AskOne:

@@ -201,8 +201,9 @@ func endOfTorn(text string) int {
 
 func isStop(r rune) bool { return strings.ContainsRune(stops, r) }
 
-// addWords appends a message of the user. The same words again change nothing.
-func addWords(c *holdfast.Capsule, text string) {
+// addWords appends a message of the user. The same words again change nothing. known
+// is kept from call to call: looking at all that is there for each message is dear.
+func addWords(c *holdfast.Capsule, text string, known ranked) {
 	if text == "" || slices.ContainsFunc(c.UserWords, func(w holdfast.UserWord) bool { return w.Text == text }) {
 		return
 	}
@@ -212,7 +213,7 @@ func addWords(c *holdfast.Capsule, text string) {
 	}
 	c.UserWords = append(c.UserWords, holdfast.UserWord{Turn: turn, Text: text})
 	for size(c.UserWords) > maxWordsBytes {
-		i := leastNeeded(c.UserWords)
+		i := leastNeeded(c.UserWords, known)
 		c.UserWords = slices.Delete(c.UserWords, i, i+1)
 	}
 }

@@ -149,3 +149,17 @@ func TestWordsLaws(t *testing.T) {
 		}
 	})
 }
+
+func TestManyMessagesAreLookedAtOnceEach(t *testing.T) {
+	calls := make([]continuity.Call, 3000)
+	for i := range calls {
+		text := fmt.Sprintf("Look at internal/queue/file%d.go, and keep port %d.", i, i)
+		calls[i] = call(fmt.Sprint("u", i), agents.UserSaid, text, "ok")
+	}
+	few := testing.AllocsPerRun(1, func() { continuity.Fold(holdfast.Capsule{}, calls[:1000], continuity.All) })
+	all := testing.AllocsPerRun(1, func() { continuity.Fold(holdfast.Capsule{}, calls, continuity.All) })
+	// Once the messages fill their room, each further one pushes one out.
+	if each := (all - few) / 2000; each > 20 {
+		t.Errorf("a further message takes %.0f allocations: all that is kept is looked at anew for it", each)
+	}
+}
