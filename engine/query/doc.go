@@ -90,7 +90,7 @@ type Tools interface {
 // one goroutine.
 type Screen interface {
 	Delta(holdfast.Delta)
-	// Said tells that an answer is whole.
+	// Said tells that an answer is whole, with all of its texts.
 	Said(holdfast.AssistantMessage)
 	Calling(holdfast.ToolCall)
 	Called(holdfast.ToolCall, holdfast.ToolResult)

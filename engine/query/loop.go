@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/compaction"
@@ -172,11 +173,12 @@ func (q *Loop) overhead() []string {
 // take writes an answer to the stream, and returns the calls in it.
 func (q *Loop) take(ctx context.Context, l *conversations.Loaded, r Reply, last *holdfast.AssistantMessage) (wanted []holdfast.ToolCall, err error) {
 	var events []holdfast.Event
+	var texts []holdfast.AssistantMessage
 	for _, e := range r.Events {
 		switch e := e.(type) {
 		case holdfast.AssistantMessage:
 			e.Digest, e.Len = holdfast.Digest{}, 0
-			*last = e
+			texts = append(texts, e)
 			events = append(events, e)
 		case holdfast.ToolCall:
 			wanted = append(wanted, e)
@@ -192,15 +194,30 @@ func (q *Loop) take(ctx context.Context, l *conversations.Loaded, r Reply, last 
 	if len(events) == 0 {
 		return nil, nil
 	}
-	if err := q.service.Append(ctx, l, events...); err != nil {
+	err = q.service.Append(ctx, l, events...)
+	// What was paid for is shown also where it cannot be kept.
+	if len(texts) > 0 {
+		*last = joined(texts)
+		q.screen.Said(*last)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for _, e := range events {
-		if m, ok := e.(holdfast.AssistantMessage); ok {
-			q.screen.Said(m)
-		}
-	}
 	return wanted, nil
+}
+
+// joined is the texts of an answer as one, a blank line between them. The answer to
+// a schema stands alone.
+func joined(texts []holdfast.AssistantMessage) holdfast.AssistantMessage {
+	last := texts[len(texts)-1]
+	if last.Data != nil {
+		return last
+	}
+	list := make([]string, len(texts))
+	for i, m := range texts {
+		list[i] = m.Text
+	}
+	return holdfast.AssistantMessage{Text: strings.Join(list, "\n\n")}
 }
 
 // run runs calls one by one, and writes each result when it is there.

@@ -275,6 +275,54 @@ func TestTurnsThatEndEarly(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsAllOfItsTexts(t *testing.T) {
+	parted := says("First.")
+	parted.Events = append(parted.Events, holdfast.Reasoning{Opaque: []byte(`{"s": 1}`)}, holdfast.AssistantMessage{Text: "Then."})
+	data := says("Here it is:")
+	data.Events = append(data.Events, holdfast.AssistantMessage{Data: []byte(`{"a":1}`)})
+	for _, c := range []struct {
+		name  string
+		reply reply
+		want  holdfast.AssistantMessage
+	}{
+		{"texts around reasoning", parted, holdfast.AssistantMessage{Text: "First.\n\nThen."}},
+		{"the answer to a schema behind a text", data, holdfast.AssistantMessage{Data: []byte(`{"a":1}`)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, c.reply)
+			answer, err := w.ask(t.Context(), "ok")
+			if diff := cmp.Diff(c.want, answer); diff != "" || err != nil {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			if last := w.screen.lines[len(w.screen.lines)-1]; last != c.want.Text {
+				t.Errorf("shown %q, want %q", last, c.want.Text)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatCannotBeKeptIsShown(t *testing.T) {
+	r := says("paid for")
+	w := newWorld(t, r)
+	w.model.replies[0].before = func() {
+		// Another process writes to the conversation.
+		other, err := w.s.Load(t.Context(), "c")
+		if err == nil {
+			err = w.s.Append(t.Context(), &other, holdfast.TurnStart{})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	answer, err := w.ask(t.Context(), "ok")
+	if holdfast.CodeOf(err) != holdfast.ErrConflict {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	if answer.Text != "paid for" || !slices.Contains(w.screen.lines, "paid for") {
+		t.Errorf("answer %q, shown %q", answer.Text, w.screen.lines)
+	}
+}
+
 func TestAnInterruptionKeepsWhatCame(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	broken := says("as far as")
