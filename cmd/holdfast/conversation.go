@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,9 +70,13 @@ func (a *app) conversationList() *cobra.Command {
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withConversations(false, func(s *conversations.Service) error {
-				list, err := s.List(cmd.Context(), all)
+				every, err := s.List(cmd.Context(), true)
 				if err != nil {
 					return err
+				}
+				list := every
+				if !all {
+					list = slices.DeleteFunc(slices.Clone(every), func(c store.Conversation) bool { return c.Archived })
 				}
 				if a.json {
 					rows := make([]conversationJSON, len(list))
@@ -81,9 +86,9 @@ func (a *app) conversationList() *cobra.Command {
 					return a.printJSON(rows)
 				}
 				if len(list) == 0 {
-					return a.printNone(cmd.Context(), s)
+					return a.printNone(every)
 				}
-				return a.print(a.conversationTable(list))
+				return a.print(a.conversationTable(list, shortener(conversationIDs(every))))
 			})
 		},
 	}
@@ -91,20 +96,17 @@ func (a *app) conversationList() *cobra.Command {
 	return c
 }
 
-// printNone says why the list is empty.
-func (a *app) printNone(ctx context.Context, s *conversations.Service) error {
-	list, err := s.List(ctx, true)
-	if err != nil {
-		return err
-	}
-	if len(list) > 0 {
+// printNone says why the list is empty, where there are these with archived ones.
+func (a *app) printNone(every []store.Conversation) error {
+	if len(every) > 0 {
 		return a.print(allArchived + "\n")
 	}
 	return a.print(a.none("conversations", noConversations) + "\n")
 }
 
-func (a *app) conversationTable(list []store.Conversation) string {
-	short := shortener(conversationIDs(list))
+// conversationTable lists conversations. short cuts an id to what names one of all
+// conversations, those that are not in the list too.
+func (a *app) conversationTable(list []store.Conversation, short func(holdfast.ConversationID) string) string {
 	rows := make([][]string, len(list))
 	for i, c := range list {
 		origin := string(c.Origin)

@@ -52,6 +52,7 @@ func (a *app) conversationGrep() *cobra.Command {
 			}
 			return a.withConversations(false, func(s *conversations.Service) error {
 				list, err := s.List(cmd.Context(), true)
+				short := shortener(conversationIDs(list))
 				if err == nil && len(args) > 1 {
 					var one store.Conversation
 					one, err = a.findConversation(cmd.Context(), s, args[1])
@@ -60,7 +61,7 @@ func (a *app) conversationGrep() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.grep(cmd, s, list, pattern)
+				return a.grep(cmd, s, list, short, pattern)
 			})
 		},
 	}
@@ -69,8 +70,7 @@ func (a *app) conversationGrep() *cobra.Command {
 	return c
 }
 
-func (a *app) grep(cmd *cobra.Command, s *conversations.Service, list []store.Conversation, pattern *regexp.Regexp) error {
-	short := shortener(conversationIDs(list))
+func (a *app) grep(cmd *cobra.Command, s *conversations.Service, list []store.Conversation, short func(holdfast.ConversationID) string, pattern *regexp.Regexp) error {
 	matches := []matchJSON{}
 	found := false
 	for _, c := range list {

@@ -59,10 +59,10 @@ func (a *app) findConversation(ctx context.Context, s *conversations.Service, na
 			return cmp.Compare(common(string(y.ID), name), common(string(x.ID), name))
 		})
 		return store.Conversation{}, holdfast.Errorf(holdfast.ErrNotFound,
-			"no conversation is named %s. The nearest:\n%sSee holdfast conversation ls", line(name), a.conversationNames(list[:min(3, len(list))]))
+			"no conversation is named %s. The nearest:\n%sSee holdfast conversation ls", line(name), a.conversationNames(list[:min(3, len(list))], list))
 	}
 	return store.Conversation{}, holdfast.Errorf(holdfast.ErrUsage,
-		"%s can mean %d conversations. Write more of the id:\n%s", line(name), len(hits), candidates(a.conversationNames(hits)))
+		"%s can mean %d conversations. Write more of the id:\n%s", line(name), len(hits), candidates(a.conversationNames(hits, list)))
 }
 
 // findArchived finds an archived conversation. The last one is the last used of them.
@@ -84,9 +84,9 @@ func (a *app) findArchived(ctx context.Context, s *conversations.Service, name s
 	return c, err
 }
 
-// conversationNames shows conversations in an error, one in a line.
-func (a *app) conversationNames(list []store.Conversation) string {
-	short := shortener(conversationIDs(list))
+// conversationNames shows some of all conversations in an error, one in a line.
+func (a *app) conversationNames(list, every []store.Conversation) string {
+	short := shortener(conversationIDs(every))
 	var b strings.Builder
 	for _, c := range list {
 		b.WriteString("  " + short(c.ID) + "  " + cmp.Or(line(c.Title), "untitled") + ", " + ago(a.now(), c.UsedAt) + "\n")
