@@ -104,6 +104,8 @@ type importer struct {
 	// order. stored has them then, in the place of have.
 	anyOrder bool
 	stored   map[holdfast.EventID]bool
+	// made is the title that the first message of what is stored gives.
+	made string
 	// renamed are the new ids of a copy, by the old ones.
 	renamed map[holdfast.EventID]holdfast.EventID
 }
@@ -240,9 +242,13 @@ func (im *importer) begin(ctx context.Context, id holdfast.ConversationID, at ti
 		if c = old; c.Version > store.StreamVersion {
 			return newer(c)
 		}
+		c.Title = cmp.Or(c.Title, im.head.Title)
 		for e, err := range im.s.st.Events(ctx, im.s.principal, c.ID, store.EventRange{}) {
 			if err != nil {
 				return err
+			}
+			if im.made == "" && e.Kind == conversation.KindUser {
+				im.made = conversation.TitleOf(entry(e).Event)
 			}
 			if im.anyOrder {
 				im.stored[e.ID] = true
@@ -257,12 +263,13 @@ func (im *importer) begin(ctx context.Context, id holdfast.ConversationID, at ti
 		return err
 	}
 	im.w = im.s.writer(c)
-	im.w.exists = err == nil
+	im.w.exists, im.w.title = err == nil, old.Title
 	im.now = Imported{ID: c.ID, Title: c.Title, New: err != nil}
 	return nil
 }
 
-// end writes what is left of the conversation that is being read.
+// end writes what is left of the conversation that is being read, and its title where
+// that was not known when it was begun.
 func (im *importer) end(ctx context.Context) error {
 	if im.w == nil && im.head.ID != "" {
 		if err := im.begin(ctx, im.head.ID, im.at); err != nil {
@@ -273,10 +280,15 @@ func (im *importer) end(ctx context.Context) error {
 		if err := im.w.flush(ctx); err != nil {
 			return err
 		}
+		if title := im.w.c.Title; title != im.w.title {
+			if err := im.s.Retitle(ctx, im.w.c.ID, title); err != nil {
+				return err
+			}
+		}
 		im.done = append(im.done, im.now)
 	}
 	im.head, im.w, im.now = conversation.Head{}, nil, Imported{}
-	im.names, im.have, im.renamed = conversation.Namer{}, nil, nil
+	im.names, im.have, im.renamed, im.made = conversation.Namer{}, nil, nil, ""
 	return nil
 }
 

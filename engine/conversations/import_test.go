@@ -74,6 +74,16 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
+func TestAFileThatGrewGivesItsConversationATitle(t *testing.T) {
+	s := newService(t)
+	begun := `{"kind":"conversation","version":1,"id":"c1"}` + "\n" + `{"kind":"turn"}` + "\n"
+	id := one(t, s, begun)
+	done, _ := importText(t, s, begun+`{"kind":"user","content":[{"type":"text","text":"Fix it"}]}`+"\n")
+	if c, err := s.Get(t.Context(), id); c.Title != "Fix it" || done[0].Title != "Fix it" || err != nil {
+		t.Errorf("kept %q, told %q, %v", c.Title, done[0].Title, err)
+	}
+}
+
 func TestImportRefusesAConversationThatWentOnInAnotherWay(t *testing.T) {
 	s := newService(t)
 	head := `{"kind":"conversation","version":1,"id":"c1"}` + "\n"

@@ -97,22 +97,15 @@ func (im *sessions) session(item transcript.Session) {
 	}
 }
 
-// end writes what is left of a session. One without events is left out.
+// end writes what is left of a session. One without events is left out. The title that
+// the agent gave takes the place of one that was made of the first message, and of no
+// other.
 func (im *sessions) end(ctx context.Context, one *importer) error {
 	if one.w == nil {
 		return nil
 	}
-	title := one.head.Title
-	if title != "" && one.now.New {
+	if title := one.head.Title; title != "" && (one.now.New || one.w.title == "" || one.w.title == one.made) {
 		one.now.Title, one.w.c.Title = title, title
 	}
-	created, id := one.w.created, one.w.c.ID
-	if err := one.end(ctx); err != nil {
-		return err
-	}
-	if created && title != "" {
-		// It was begun before the title was known.
-		return im.s.Retitle(ctx, id, title)
-	}
-	return nil
+	return one.end(ctx)
 }

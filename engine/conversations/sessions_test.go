@@ -105,6 +105,47 @@ func TestASessionGrowsBehindWhatWasAddedHere(t *testing.T) {
 	}
 }
 
+func TestATitleThatComesLaterIsTaken(t *testing.T) {
+	untitled := transcript.Session{ID: "a", Agent: "pi"}
+	titled := transcript.Session{ID: "a", Agent: "pi", Title: "The queue"}
+	mine := "mine"
+	cases := []struct {
+		name    string
+		before  []transcript.Item
+		retitle *string
+		after   []transcript.Item
+		want    string
+	}{
+		{"of the first message", []transcript.Item{untitled, said("a", 1, "")}, nil, []transcript.Item{untitled, said("a", 1, ""), said("a", 2, "Fix it")}, "Fix it"},
+		{"of the agent, where there was none", []transcript.Item{untitled, said("a", 1, "")}, nil, []transcript.Item{titled, said("a", 1, "")}, "The queue"},
+		{"of the agent, for that of the first message", []transcript.Item{untitled, said("a", 1, "Fix it")}, nil, []transcript.Item{titled, said("a", 1, "Fix it")}, "The queue"},
+		{"never for one that a person gave", []transcript.Item{untitled, said("a", 1, "Fix it")}, &mine, []transcript.Item{titled, said("a", 1, "Fix it"), said("a", 2, "More")}, "mine"},
+		{"nor is one of the agent lost", []transcript.Item{titled, said("a", 1, "Fix it")}, nil, []transcript.Item{untitled, said("a", 1, "Fix it"), said("a", 2, "More")}, "The queue"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newService(t)
+			id := conversations.SessionID("pi", "a")
+			if _, _, err := s.ImportSessions(t.Context(), of(c.before...), conversations.ImportOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if c.retitle != nil {
+				if err := s.Retitle(t.Context(), id, *c.retitle); err != nil {
+					t.Fatal(err)
+				}
+			}
+			done, _, err := s.ImportSessions(t.Context(), of(c.after...), conversations.ImportOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := s.Get(t.Context(), id)
+			if kept.Title != c.want || done[0].Title != c.want || err != nil {
+				t.Errorf("kept %q, told %q, want %q; %v", kept.Title, done[0].Title, c.want, err)
+			}
+		})
+	}
+}
+
 func TestAReaderThatFailsLeavesNoHalfSession(t *testing.T) {
 	s := newService(t)
 	failing := func(yield func(transcript.Item, error) bool) {

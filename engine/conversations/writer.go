@@ -20,6 +20,7 @@ type writer struct {
 	c       store.Conversation // Head is what is written
 	exists  bool               // in the store
 	created bool               // by this writer
+	title   string             // as it is in the store
 	batch   []store.StoredEvent
 	bytes   int
 }
@@ -43,7 +44,7 @@ func (w *writer) flush(ctx context.Context) error {
 		if err := w.s.st.Create(ctx, w.c, w.batch); err != nil {
 			return err
 		}
-		w.exists, w.created = true, true
+		w.exists, w.created, w.title = true, true, w.c.Title
 	case len(w.batch) > 0:
 		if err := w.s.st.Append(ctx, w.s.principal, w.c.ID, w.c.Head, w.batch); err != nil {
 			return err
