@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -25,34 +26,22 @@ func (a *app) conversationExport() *cobra.Command {
 			if format != "jsonl" && format != "markdown" {
 				return holdfast.Errorf(holdfast.ErrUsage, "--format must be jsonl or markdown")
 			}
-			return a.withConversations(false, func(s *conversations.Service) (err error) {
+			return a.withConversations(false, func(s *conversations.Service) error {
 				c, err := a.findConversation(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}
-				w, toFile := a.out, out != "" && out != "-"
-				if toFile {
-					f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-					if errors.Is(err, fs.ErrExist) {
-						return holdfast.Errorf(holdfast.ErrConflict, "%s exists already: choose another name, or remove it first", line(out))
-					}
-					if err != nil {
-						return holdfast.Errorf(holdfast.ErrUnavailable, "the export cannot be written: %w", err)
-					}
-					defer func() {
-						if closed := f.Close(); err == nil && closed != nil {
-							err = holdfast.Errorf(holdfast.ErrUnavailable, "the export cannot be written: %w", closed)
-						}
-					}()
-					w = f
-				}
+				write := func(w io.Writer) error { return s.Export(cmd.Context(), c.ID, w) }
 				if format == "markdown" {
-					return s.Markdown(cmd.Context(), c.ID, w, clean)
+					write = func(w io.Writer) error { return s.Markdown(cmd.Context(), c.ID, w, clean) }
 				}
-				if !toFile && a.terminal {
-					w = &lineWriter{w: w, change: escapeJSON}
+				switch {
+				case out != "" && out != "-":
+					return newFile(out, write)
+				case format == "jsonl" && a.terminal:
+					return write(&lineWriter{w: a.out, change: escapeJSON})
 				}
-				return s.Export(cmd.Context(), c.ID, w)
+				return write(a.out)
 			})
 		},
 	}
@@ -61,4 +50,24 @@ func (a *app) conversationExport() *cobra.Command {
 	// Both values are names of this command's own.
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]cobra.Completion{"jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// newFile makes a file of what write writes. Where that fails there is none: what is
+// in it could pass for all of a conversation.
+func newFile(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return holdfast.Errorf(holdfast.ErrConflict, "%s exists already: choose another name, or remove it first", line(name))
+	}
+	if err != nil {
+		return holdfast.Errorf(holdfast.ErrUnavailable, "the export cannot be written: %w", err)
+	}
+	err = write(f)
+	if closed := f.Close(); err == nil && closed != nil {
+		err = holdfast.Errorf(holdfast.ErrUnavailable, "the export cannot be written: %w", closed)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
