@@ -166,8 +166,11 @@ func (a *app) conversationText(c shownConversation, overlays []conversation.Plac
 	if c.Agent != "" {
 		origin += ", " + line(c.Agent)
 	}
-	if c.Parent != "" {
+	switch {
+	case c.Parent != "" && c.ParentEvent > 0:
 		origin += fmt.Sprintf(", fork of %s behind event %d", line(string(c.Parent)), c.ParentEvent)
+	case c.Parent != "": // agents do not say where, and it may be a subagent
+		origin += ", from " + line(string(c.Parent))
 	}
 	if c.Archived {
 		origin += ", archived"
