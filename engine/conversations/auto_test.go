@@ -189,23 +189,29 @@ func TestASummaryThatIsNotThereAppendsNothing(t *testing.T) {
 	}
 }
 
-// TestASummaryThatWasPaidForInVainKeepsTheNextProcessWaiting: what the call took is
-// in the stream, and a program that starts anew sees there that it failed.
-func TestASummaryThatWasPaidForInVainKeepsTheNextProcessWaiting(t *testing.T) {
-	s := newService(t)
-	id := one(t, s, turns(0, 13))
-	w := &writer{draft: compaction.Draft{Complete: true, Usage: holdfast.Usage{Model: "m", Input: 9000, Output: 1}}}
-	l := load(t, s, id)
-	if f, err := s.Boundary(t.Context(), l, trigger(summarising(), w)); err != nil || f.Failure == nil {
-		t.Fatalf("%+v, %v", f, err)
-	}
-	entries := load(t, s, id).Entries
-	if u, ok := entries[len(entries)-1].Event.(holdfast.Usage); !ok || u.Purpose != holdfast.ForSummary || u.Input != 9000 {
-		t.Errorf("the last event is %+v", entries[len(entries)-1].Event)
-	}
-	f, err := s.Boundary(t.Context(), load(t, s, id), trigger(summarising(), w))
-	if err != nil || f.Reason != compaction.GrowthWait || w.asked != 1 {
-		t.Errorf("another process: %+v, %v, asked %d times", f, err, w.asked)
+// TestASummaryThatWasCalledForInVainKeepsTheNextProcessWaiting: what the call took is
+// in the stream, known or not, and a program that starts anew sees there that it failed.
+func TestASummaryThatWasCalledForInVainKeepsTheNextProcessWaiting(t *testing.T) {
+	for name, w := range map[string]*writer{
+		"one that was paid for":                 {draft: compaction.Draft{Complete: true, Usage: holdfast.Usage{Model: "m", Input: 9000, Output: 1}}},
+		"one of which nobody told what it took": {draft: compaction.Draft{Usage: holdfast.Usage{Model: "m"}}, err: errors.New("the provider is down")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t)
+			id := one(t, s, turns(0, 13))
+			l := load(t, s, id)
+			if f, err := s.Boundary(t.Context(), l, trigger(summarising(), w)); err != nil || f.Failure == nil {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			entries := load(t, s, id).Entries
+			if u, ok := entries[len(entries)-1].Event.(holdfast.Usage); !ok || u.Purpose != holdfast.ForSummary || u.Input != w.draft.Usage.Input {
+				t.Errorf("the last event is %+v", entries[len(entries)-1].Event)
+			}
+			f, err := s.Boundary(t.Context(), load(t, s, id), trigger(summarising(), w))
+			if err != nil || f.Reason != compaction.GrowthWait || w.asked != 1 {
+				t.Errorf("another process: %+v, %v, asked %d times", f, err, w.asked)
+			}
+		})
 	}
 }
 

@@ -34,8 +34,9 @@ func (s *Service) Compact(ctx context.Context, l *Loaded, steps []compaction.Ste
 			draft.Usage.Purpose = holdfast.ForSummary
 			if err != nil {
 				events = events[:kept]
-				if draft.Usage.Window() > 0 {
-					// It was paid for too, and keeps the next attempt waiting.
+				if draft.Usage.Model != "" {
+					// A call was made, be it that nobody told what it took: this keeps the
+					// next attempt waiting, in other processes too.
 					events = append(events, draft.Usage)
 				}
 				if len(events) > 0 {
