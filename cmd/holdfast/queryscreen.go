@@ -9,8 +9,8 @@ import (
 )
 
 // screen shows a turn. On a terminal the model's texts come as they are written,
-// Markdown line by line; elsewhere only the last one, which is the answer, when
-// the turn is over. What is beside the answer goes to standard error.
+// Markdown line by line; elsewhere only the last one, which is the answer, when the
+// model is done. What is beside the answer goes to standard error.
 type screen struct {
 	app    *app
 	show   func(string) // a line of progress; "" clears it
@@ -19,6 +19,7 @@ type screen struct {
 	text   string       // of the line that comes, not shown yet
 	last   string       // the newest whole answer
 	begun  bool         // something of the present answer came
+	err    error        // of printing the answer
 }
 
 func (a *app) newScreen(raw bool, show func(string)) *screen {
@@ -76,6 +77,15 @@ func (s *screen) finish() {
 	s.begun = false
 }
 
+// Answered implements query.Screen.
+func (s *screen) Answered() {
+	s.finish()
+	if s.err == nil && s.out == nil && s.last != "" && !s.app.json {
+		s.err = s.app.print(strings.TrimRight(s.last, "\n") + "\n")
+		s.last = ""
+	}
+}
+
 // Calling implements query.Screen.
 func (s *screen) Calling(c holdfast.ToolCall) {
 	s.note(fit("> "+line(c.Name)+" "+line(string(c.Arguments)), s.app.width))
@@ -103,9 +113,6 @@ func (s *screen) note(text string) {
 
 // end shows what is left when the turn is over.
 func (s *screen) end() error {
-	s.finish()
-	if s.out == nil && s.last != "" && !s.app.json {
-		return s.app.print(strings.TrimRight(s.last, "\n") + "\n")
-	}
-	return nil
+	s.Answered()
+	return s.err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 func TestANoticeStandsOnALineOfItsOwn(t *testing.T) {
@@ -19,5 +21,17 @@ func TestANoticeStandsOnALineOfItsOwn(t *testing.T) {
 	errs.Reset()
 	if s.Notice("compacted turn 2"); errs.Len() > 0 {
 		t.Errorf("with --json %q", errs.String())
+	}
+}
+
+func TestAnAnswerIsPrintedOnceWhenItIsThere(t *testing.T) {
+	var out bytes.Buffer
+	s := (&app{out: &out, err: &out}).newScreen(false, func(string) {})
+	s.Said(holdfast.AssistantMessage{Text: "Yes."})
+	if s.Answered(); out.String() != "Yes.\n" {
+		t.Errorf("shown %q before a compaction", out.String())
+	}
+	if err := s.end(); err != nil || out.String() != "Yes.\n" {
+		t.Errorf("shown %q at the end, %v", out.String(), err)
 	}
 }

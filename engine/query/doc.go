@@ -92,6 +92,9 @@ type Screen interface {
 	Delta(holdfast.Delta)
 	// Said tells that an answer is whole, with all of its texts.
 	Said(holdfast.AssistantMessage)
+	// Answered tells that the model is done, and what it said durable: what was said
+	// last is the answer. Waits and a compaction may come behind it.
+	Answered()
 	Calling(holdfast.ToolCall)
 	Called(holdfast.ToolCall, holdfast.ToolResult)
 	// Notice is a line beside the conversation.

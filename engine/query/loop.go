@@ -79,6 +79,9 @@ func (q *Loop) Turn(ctx context.Context, l *conversations.Loaded, asked holdfast
 		q.await(ctx, l) // the model sees it only as the capsule has it
 	}
 	answer, err := q.work(ctx, l, asked.Schema)
+	if err == nil {
+		q.screen.Answered()
+	}
 	// What is in the stream is harvested however the turn ended.
 	if kept := q.harvest(context.WithoutCancel(ctx), l); err == nil {
 		err = kept

@@ -94,6 +94,7 @@ type screen struct{ lines []string }
 
 func (s *screen) Delta(d holdfast.Delta)           { s.lines = append(s.lines, "~"+d.Text) }
 func (s *screen) Said(m holdfast.AssistantMessage) { s.lines = append(s.lines, m.Text) }
+func (s *screen) Answered()                        { s.lines = append(s.lines, ".") }
 func (s *screen) Calling(c holdfast.ToolCall)      { s.lines = append(s.lines, "> "+c.Name) }
 func (s *screen) Notice(text string)               { s.lines = append(s.lines, "! "+text) }
 func (s *screen) Called(c holdfast.ToolCall, r holdfast.ToolResult) {
@@ -190,7 +191,7 @@ func TestATurnGoesOnUntilTheModelWantsNoMoreTools(t *testing.T) {
 	}
 	w.wantStored("turn", "user", "reasoning", "tool_call", "tool_call", "usage",
 		"tool_result 1 false [result of read]", "tool_result 2 false [result of read]", "assistant done")
-	if diff := cmp.Diff([]string{"> read", "< read [result of read]", "> read", "< read [result of read]", "~done", "done"}, w.screen.lines); diff != "" {
+	if diff := cmp.Diff([]string{"> read", "< read [result of read]", "> read", "< read [result of read]", "~done", "done", "."}, w.screen.lines); diff != "" {
 		t.Error(diff)
 	}
 	second := w.model.calls[1]
@@ -294,7 +295,7 @@ func TestAnAnswerIsAllOfItsTexts(t *testing.T) {
 			if diff := cmp.Diff(c.want, answer); diff != "" || err != nil {
 				t.Errorf("%v\n%s", err, diff)
 			}
-			if last := w.screen.lines[len(w.screen.lines)-1]; last != c.want.Text {
+			if last := w.screen.lines[len(w.screen.lines)-2]; last != c.want.Text {
 				t.Errorf("shown %q, want %q", last, c.want.Text)
 			}
 		})

@@ -243,7 +243,7 @@ func TestTheEndOfATurnWaitsForACallNotForLong(t *testing.T) {
 				if found := len(w.capsule().Constraints) > 0; found != tt.found {
 					t.Errorf("found: %v", found)
 				}
-				if diff := cmp.Diff(append([]string{"~Yes.", "Yes."}, tt.shown...), w.screen.lines); diff != "" {
+				if diff := cmp.Diff(append([]string{"~Yes.", "Yes.", "."}, tt.shown...), w.screen.lines); diff != "" {
 					t.Errorf("the screen (-want +got):\n%s", diff)
 				}
 			})
