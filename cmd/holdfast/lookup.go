@@ -72,10 +72,10 @@ func (a *app) findSession(ctx context.Context, keeper store.Keeper, name string)
 	case 0:
 		slices.SortStableFunc(list, func(x, y store.SessionInfo) int { return cmp.Compare(likeness(y, name), likeness(x, name)) })
 		return store.SessionState{}, holdfast.Errorf(holdfast.ErrNotFound,
-			"no session is named %s. The nearest:\n%sSee holdfast session ls", line(name), a.listing(list[:min(3, len(list))]))
+			"no session is named %s. The nearest:\n%sSee holdfast session ls", line(name), a.listing(list[:min(3, len(list))], list))
 	}
 	return store.SessionState{}, holdfast.Errorf(holdfast.ErrUsage,
-		"%s can mean %d sessions. Write more of the id:\n%s", line(name), len(hits), candidates(a.listing(hits)))
+		"%s can mean %d sessions. Write more of the id:\n%s", line(name), len(hits), candidates(a.listing(hits, list)))
 }
 
 // mostCandidates is how many things are named that a short id can mean.
@@ -121,9 +121,9 @@ func likeness(s store.SessionInfo, name string) (most int) {
 	return most
 }
 
-// listing shows sessions in an error, one in a line.
-func (a *app) listing(list []store.SessionInfo) string {
-	short := shortener(sessionIDs(list))
+// listing shows some of all sessions in an error, one in a line.
+func (a *app) listing(list, every []store.SessionInfo) string {
+	short := shortener(sessionIDs(every))
 	var b strings.Builder
 	for _, s := range list {
 		b.WriteString("  " + short(s.ID) + "  " + cmp.Or(line(s.Agent), "unknown agent") + ", " + ago(a.now(), s.UsedAt) + "\n")

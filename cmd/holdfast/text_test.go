@@ -117,6 +117,15 @@ func TestShortIDsDiffer(t *testing.T) {
 	}
 }
 
+// An id in an error names its session, also where those that are like it are not shown.
+func TestShortIDsOfSomeSessionsNameOneOfAll(t *testing.T) {
+	every := []store.SessionInfo{{Session: store.Session{ID: "0195a3b1-7000-7001"}}, {Session: store.Session{ID: "0195a3b1-7000-7002"}}}
+	a := &app{now: time.Now}
+	if got := a.listing(every[:1], every); !strings.HasPrefix(got, "  0195a3b1-7000-7001  ") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func plan(steps ...holdfast.Step) *holdfast.Capsule {
 	return &holdfast.Capsule{Plan: &holdfast.Plan{Status: holdfast.PlanAccepted, Steps: steps}}
 }
