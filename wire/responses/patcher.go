@@ -31,6 +31,7 @@ type Patcher struct {
 	block func() string
 	off   bool // nothing is looked at any more but the terminal event
 
+	places places
 	cutter *jsonscan.Cutter
 	open   bool  // deltas of a text are arriving
 	now    key   // the newest text
@@ -128,9 +129,12 @@ func (p *Patcher) look(ev *event, f *frame, emit func([]byte)) {
 	case "response.output_item.added", "response.output_item.done":
 		it := ev.item()
 		texts, plain := it.outputTexts()
-		if !plain {
+		switch {
+		case !plain:
 			p.giveUp(emit)
-		} else if ev.kind == "response.output_item.done" {
+		case ev.kind == "response.output_item.added":
+			p.places.of(ev)
+		default:
 			f.item = true
 			p.whole(ev, f, texts, emit)
 		}
@@ -139,9 +143,17 @@ func (p *Patcher) look(ev *event, f *frame, emit func([]byte)) {
 	}
 }
 
+// key is the place that an event names; ok is false when it names none.
+func (p *Patcher) key(ev *event) (k key, ok bool) {
+	var named bool
+	k.item, named = p.places.of(ev)
+	k.part, ok = ev.part()
+	return k, ok && named
+}
+
 // delta takes a piece of a text.
 func (p *Patcher) delta(ev *event, f *frame, emit func([]byte)) {
-	k, ok := ev.key()
+	k, ok := p.key(ev)
 	if !p.open || k != p.now {
 		p.endText(emit)
 		if !ok || !k.after(p.now) {
@@ -161,11 +173,7 @@ func (p *Patcher) delta(ev *event, f *frame, emit func([]byte)) {
 
 // whole takes a frame that says texts as a whole, which ends them.
 func (p *Patcher) whole(ev *event, f *frame, texts []outputText, emit func([]byte)) {
-	k, ok := ev.key()
-	if f.item {
-		index, err := strconv.Atoi(string(ev.of(eventOutput)))
-		k, ok = key{item: index}, err == nil
-	}
+	k, ok := p.key(ev)
 	for _, t := range texts {
 		if !t.lit.Present() || ev.data[t.lit.Start] != '"' {
 			return

@@ -37,13 +37,15 @@ type event struct {
 
 func (ev *event) of(field int) []byte { return ev.fields[field].Of(ev.data) }
 
+func (ev *event) text(field int) string { return jsonscan.Text(ev.of(field)) }
+
 // parse reads a frame. One that is not a JSON object has no kind.
 func parse(e sse.Event) event {
 	ev := event{data: e.Data}
 	if _, err := jsonscan.Fields(e.Data, jsonscan.Space(e.Data, 0), ev.fields[:], "type", "response", "item", "output_index", "content_index", "item_id", "delta", "text", "part", "sequence_number", "logprobs"); err != nil {
 		return ev
 	}
-	if ev.kind = jsonscan.Text(ev.of(eventType)); ev.kind == "" {
+	if ev.kind = ev.text(eventType); ev.kind == "" {
 		ev.kind = string(e.Name)
 	}
 	return ev
@@ -76,12 +78,14 @@ func (k key) after(other key) bool {
 	return k.item > other.item || k.item == other.item && k.part > other.part
 }
 
-// key is the place that the event names; ok is false when it names none.
-func (ev *event) key() (k key, ok bool) {
-	var err, partErr error
-	k.item, err = strconv.Atoi(string(ev.of(eventOutput)))
-	k.part, partErr = strconv.Atoi(string(ev.of(eventPart)))
-	return k, err == nil && partErr == nil
+// part is the place of the text in its item, which is the first where the event tells
+// none; ok is false when what it tells is none.
+func (ev *event) part() (n int, ok bool) {
+	if !ev.fields[eventPart].Present() {
+		return 0, true
+	}
+	n, err := strconv.Atoi(string(ev.of(eventPart)))
+	return n, err == nil
 }
 
 // Stream reads a streamed answer, frame by frame. The items that the upstream
@@ -94,6 +98,7 @@ type Stream struct {
 	whole    bool
 	room     int // what is left of maxWhole
 	id, stop string
+	places   places
 	entries  []*entry
 	failed   bool
 	ok       bool // response.completed was read
@@ -103,7 +108,7 @@ type Stream struct {
 
 // entry is one item of the answer.
 type entry struct {
-	index string // output_index as sent
+	place int
 	done  bool
 	// events are final once done; before, they are what the item began as.
 	events []holdfast.Event
@@ -163,7 +168,7 @@ func (s *Stream) Event(e sse.Event) {
 		for _, t := range entry.texts {
 			s.room += len(t.words)
 		}
-		*entry = s.done(it.events(reading{whole: s.whole}), entry.index)
+		*entry = s.done(it.events(reading{whole: s.whole}), entry.place)
 	case "response.output_text.delta", "response.refusal.delta":
 		s.text(&ev, ev.of(eventDelta))
 	case "response.output_text.done":
@@ -181,13 +186,13 @@ func (s *Stream) Event(e sse.Event) {
 
 // entry is the item that an event belongs to; it begins one that is new.
 func (s *Stream) entry(ev *event) *entry {
-	index := ev.of(eventOutput)
+	place, _ := s.places.of(ev)
 	for i := len(s.entries) - 1; i >= 0; i-- {
-		if s.entries[i].index == string(index) {
+		if s.entries[i].place == place {
 			return s.entries[i]
 		}
 	}
-	e := &entry{index: string(index), kind: "message"}
+	e := &entry{place: place, kind: "message"}
 	s.entries = append(s.entries, e)
 	return e
 }
@@ -207,7 +212,7 @@ func (s *Stream) added(ev *event) {
 
 // done makes the entry of an item that is done, without what a stream does not
 // keep.
-func (s *Stream) done(events []holdfast.Event, index string) entry {
+func (s *Stream) done(events []holdfast.Event, place int) entry {
 	for i, e := range events {
 		switch e := e.(type) {
 		case holdfast.AssistantMessage:
@@ -226,7 +231,7 @@ func (s *Stream) done(events []holdfast.Event, index string) entry {
 			}
 		}
 	}
-	return entry{index: index, done: true, events: events}
+	return entry{place: place, done: true, events: events}
 }
 
 func (s *Stream) textOf(ev *event) *text {
@@ -272,7 +277,7 @@ func (s *Stream) finish(ev *event) {
 	}
 	s.ok = ev.kind == "response.completed" && s.stop == "completed"
 	if len(s.entries) == 0 {
-		done := s.done(answer.Events, "")
+		done := s.done(answer.Events, 0)
 		s.entries = append(s.entries, &done)
 	}
 }
