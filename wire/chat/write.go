@@ -17,6 +17,9 @@ import (
 // refuses a history with tool calls
 // (https://api-docs.deepseek.com/guides/thinking_mode). Texts of the model come
 // before its calls, whatever their order was: a message has one place for each.
+// Arguments that are no JSON object, as an answer has that was cut, become one:
+// servers read them again with each request and refuse others
+// (https://github.com/vllm-project/vllm/issues/47761).
 // Results hold texts only, and no error flag; media in them, and media that the
 // protocol does not take, is told in words. The cache needs no marks on this
 // wire. It fails with the code usage when a schema is no JSON object, and with
@@ -164,7 +167,7 @@ func (w *writer) answer(events []holdfast.Event) {
 			w.Strings("id", c.ID, "type", "function")
 			w.Key("function")
 			w.Open('{')
-			w.Strings("name", c.Name, "arguments", arguments(c))
+			w.Strings("name", c.Name, "arguments", string(outgoing.Object(c.Arguments)))
 			w.Close('}')
 			w.Close('}')
 		}
@@ -177,13 +180,6 @@ func (w *writer) answer(events []holdfast.Event) {
 func inside(list []byte) []byte {
 	list = bytes.TrimSpace(list)
 	return bytes.TrimSpace(list[1 : len(list)-1])
-}
-
-func arguments(c holdfast.ToolCall) string {
-	if len(c.Arguments) == 0 {
-		return "{}"
-	}
-	return string(c.Arguments)
 }
 
 func (w *writer) user(parts []holdfast.Part) {

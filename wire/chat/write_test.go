@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/wire/internal/calltest"
+	"github.com/holdfast-dev/holdfast/wire/internal/outgoing"
 )
 
 func written(t interface{ Fatal(...any) }, call holdfast.Call) []byte {
@@ -105,7 +106,7 @@ func TestTheHistoryOfACall(t *testing.T) {
 				holdfast.ToolResult{CallID: "x"},
 			},
 			`[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"reasoning_details":[{"i":1},{"i":2} , 3],` +
-				`"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"broken"}}]},{"role":"tool","tool_call_id":"x","content":""}]`,
+				`"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"input\":\"broken\"}"}}]},{"role":"tool","tool_call_id":"x","content":""}]`,
 		},
 		{
 			"files, audio and addresses",
@@ -175,6 +176,10 @@ func TestAnyViewIsWrittenAsJSON(t *testing.T) {
 		if string(written(t, call)) != string(body) {
 			t.Fatal("the same call gave other bytes")
 		}
-		readBack(t, body)
+		for _, e := range readBack(t, body) {
+			if c, ok := e.(holdfast.ToolCall); ok && !outgoing.IsObject(c.Arguments) {
+				t.Fatalf("arguments that servers refuse: %s", c.Arguments)
+			}
+		}
 	})
 }

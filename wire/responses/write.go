@@ -15,7 +15,9 @@ import (
 //
 // Only reasoning that came over this protocol with its own content goes back: an
 // item without any is an id that the provider did not keep
-// (https://platform.openai.com/docs/guides/reasoning). Results carry no error
+// (https://platform.openai.com/docs/guides/reasoning). Arguments that are no JSON
+// object, as an answer has that was cut, become one, since some servers refuse others
+// (https://github.com/vllm-project/vllm/pull/48922). Results carry no error
 // flag on this wire. Media that the API does not take is told in words. The cache
 // key goes in as prompt_cache_key. It fails with the code usage when a schema is
 // no JSON object, and with the code internal when the events are no view.
@@ -137,16 +139,12 @@ func (w *writer) message(m outgoing.Message) {
 }
 
 func (w *writer) call(c holdfast.ToolCall) {
-	arguments := string(c.Arguments)
-	if arguments == "" {
-		arguments = "{}"
-	}
 	w.Open('{')
 	w.Strings("type", "function_call", "call_id", c.ID, "name", c.Name)
 	if c.Namespace != "" {
 		w.Strings("namespace", c.Namespace)
 	}
-	w.Strings("arguments", arguments)
+	w.Strings("arguments", string(outgoing.Object(c.Arguments)))
 	w.Close('}')
 }
 

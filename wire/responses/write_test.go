@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/wire/internal/calltest"
+	"github.com/holdfast-dev/holdfast/wire/internal/outgoing"
 )
 
 func written(t interface{ Fatal(...any) }, call holdfast.Call) []byte {
@@ -151,6 +152,10 @@ func TestAnyViewIsWrittenAsJSON(t *testing.T) {
 		if string(written(t, call)) != string(body) {
 			t.Fatal("the same call gave other bytes")
 		}
-		readBack(t, body)
+		for _, e := range readBack(t, body) {
+			if c, ok := e.(holdfast.ToolCall); ok && !outgoing.IsObject(c.Arguments) {
+				t.Fatalf("arguments that servers refuse: %s", c.Arguments)
+			}
+		}
 	})
 }
