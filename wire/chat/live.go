@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/sse"
@@ -92,7 +93,8 @@ func (l *Live) object(in []byte) {
 // tells it, with what went in
 // (https://openrouter.ai/docs/guides/guides/usage-accounting). DeepSeek calls the
 // cached part prompt_cache_hit_tokens
-// (https://api-docs.deepseek.com/guides/kv_cache). Where total_tokens is more than
+// (https://api-docs.deepseek.com/guides/kv_cache), and Kimi has it beside the details
+// (https://platform.kimi.ai/docs/api/chat). Where total_tokens is more than
 // the two, reasoning was left out of completion_tokens, as xAI does
 // (https://docs.x.ai/docs/guides/reasoning).
 func (l *Live) count(in []byte, usage holdfast.Span) {
@@ -100,8 +102,8 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 		return
 	}
 	l.counted = true
-	var f [6]holdfast.Span
-	_, _ = jsonscan.Fields(in, usage.Start, f[:], "prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "prompt_tokens_details", "completion_tokens_details")
+	var f [7]holdfast.Span
+	_, _ = jsonscan.Fields(in, usage.Start, f[:], "prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "prompt_tokens_details", "completion_tokens_details", "cached_tokens")
 	var d [2]holdfast.Span
 	if f[4].Present() {
 		_, _ = jsonscan.Fields(in, f[4].Start, d[:], "cached_tokens", "cache_write_tokens")
@@ -113,11 +115,8 @@ func (l *Live) count(in []byte, usage holdfast.Span) {
 	number := func(s holdfast.Span) int64 { return jsonscan.Number(s.Of(in)) }
 	count := func(s holdfast.Span) *int64 { return jsonscan.Amount(s.Of(in)) }
 	prompt := number(f[0])
-	cached := d[0]
-	if !cached.Present() {
-		cached = f[3]
-	}
-	t := holdfast.Tokens{Input: count(f[0]), CacheRead: count(cached), CacheWrite: count(d[1]), Output: count(f[1]), Reasoning: count(o[0])}
+	cached := cmp.Or(count(d[0]), count(f[3]), count(f[6]))
+	t := holdfast.Tokens{Input: count(f[0]), CacheRead: cached, CacheWrite: count(d[1]), Output: count(f[1]), Reasoning: count(o[0])}
 	rest := prompt
 	for _, part := range []*int64{t.CacheRead, t.CacheWrite} {
 		if part != nil {

@@ -167,6 +167,9 @@ func TestTokens(t *testing.T) {
 	}{
 		{"nothing was told", `{"choices":[]}`, "- - - - -"},
 		{"the cached part stands apart, reasoning is part of the output", `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":30}}}`, "40 60 - 50 30"},
+		{"Kimi's place of the cached part", `{"choices":[{"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":19,"completion_tokens":21,"total_tokens":40,"cached_tokens":10}}]}`, "9 10 - 21 -"},
+		{"the cached part in several places counts once", `{"usage":{"prompt_tokens":1336,"completion_tokens":31,"total_tokens":1367,"cached_tokens":1280,"prompt_tokens_details":{"cached_tokens":1280}}}`, "56 1280 - 31 -"},
+		{"details that do not tell of the cache", `{"usage":{"prompt_tokens":19,"completion_tokens":2,"cached_tokens":10,"prompt_tokens_details":{"cached_tokens":null}}}`, "9 10 - 2 -"},
 		{"a cache that gave nothing was told", `{"usage":{"prompt_tokens":9,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, "9 0 - 0 -"},
 		{"a server that knows no cache", `{"usage":{"prompt_tokens":9,"completion_tokens":3}}`, "9 - - 3 -"},
 		{"a server that counts the input alone", `{"usage":{"prompt_tokens":9,"total_tokens":9}}`, "9 - - - -"},
