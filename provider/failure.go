@@ -43,7 +43,7 @@ func (c *Client) reported(kind, message string) *failure {
 		kind = "error"
 	}
 	words := kind + worded(clean(message, c.up.Key))
-	if kind == tooLongCode {
+	if kind == tooLongCode || saysTooLong(strings.ToLower(message)) {
 		return &failure{err: c.tooLong(words)}
 	}
 	return &failure{err: holdfast.Errorf(holdfast.ErrUnavailable, "The upstream %q failed while it answered: %s. Try again.", c.up.Name, words)}
@@ -126,20 +126,32 @@ func (c *Client) keyName() string {
 	return c.cfg.KeyName
 }
 
-// tooLong reports whether an error says that the prompt is above the window. Each
-// provider has its own words for it.
+// tooLong reports whether an error says that the prompt is above the window. message is
+// in lower case.
 func tooLong(status int, kind, message string) bool {
-	if status == http.StatusRequestEntityTooLarge || kind == tooLongCode {
-		return true
-	}
-	if status != http.StatusBadRequest {
-		return false
-	}
+	return status == http.StatusRequestEntityTooLarge || kind == tooLongCode ||
+		status == http.StatusBadRequest && saysTooLong(message)
+}
+
+// saysTooLong reports whether words, in lower case, say so. Each provider has its own:
+// https://github.com/earendil-works/pi/blob/main/packages/ai/src/utils/overflow.ts lists
+// them.
+func saysTooLong(message string) bool {
 	for _, words := range []string{
-		"prompt is too long",                   // Anthropic
-		"maximum context length",               // OpenAI, vLLM, DeepSeek, OpenRouter
-		"exceeds the maximum number of tokens", // Gemini
-		"exceeds the available context size",   // llama.cpp
+		"prompt is too long",                     // Anthropic
+		"exceed context limit",                   // Anthropic, of the prompt and the bound together
+		"exceeds the context window",             // OpenAI
+		"maximum context length",                 // OpenAI, vLLM, DeepSeek, Mistral, OpenRouter
+		"maximum allowed input length",           // OpenRouter
+		"exceeds the maximum number of tokens",   // Gemini
+		"maximum prompt length",                  // xAI
+		"reduce the length of the messages",      // Groq
+		"longer than the model's context length", // Together
+		"exceeded model token limit",             // Kimi
+		"context window exceeds limit",           // MiniMax
+		"exceeds the available context size",     // llama.cpp
+		"greater than the context length",        // LM Studio
+		"exceeded max context length",            // Ollama
 	} {
 		if strings.Contains(message, words) {
 			return true

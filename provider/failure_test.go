@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,6 +77,38 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 		})
+	}
+}
+
+// The words of a prompt above the window, as the providers' servers say them.
+func TestEachProvidersWordsForAPromptThatIsTooLong(t *testing.T) {
+	for _, words := range []string{
+		"prompt is too long: 213462 tokens > 200000 maximum",
+		"input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+		"Your input exceeds the context window of this model. Please adjust your input and try again.",
+		"This model's maximum context length is 8192 tokens. However, you requested 100 output tokens and your prompt contains at least 8193 input tokens.",
+		"This endpoint's maximum context length is 131072 tokens. However, you requested about 537812 tokens.",
+		"Input length (265330) exceeds model's maximum context length (262144).",
+		"Input length 265330 exceeds the maximum allowed input length of 262112 tokens.",
+		"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+		"The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+		"This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+		"Please reduce the length of the messages or completion.",
+		"The input (265330 tokens) is longer than the model's context length (262144 tokens).",
+		"the request exceeds the available context size, try increasing it",
+		"The number of tokens to keep from the initial prompt is greater than the context length. Try to load the model with a larger context length.",
+		"Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)",
+		"invalid params, context window exceeds limit (2013)",
+		"prompt too long; exceeded max context length by 512 tokens",
+	} {
+		body, err := json.Marshal(map[string]any{"error": map[string]any{"type": "invalid_request_error", "message": words}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = speakers[1].client(t, serve(t, answer(400, string(body))), Config{}).Call(t.Context(), holdfast.Call{Model: "m", Events: ask("look")}, nil)
+		if holdfast.CodeOf(err) != holdfast.ErrTooLarge {
+			t.Errorf("%s: %v", holdfast.CodeOf(err), err)
+		}
 	}
 }
 
