@@ -69,8 +69,8 @@ func (l *Live) Body(body []byte) {
 	}
 }
 
-// count reads a usage object: input_tokens is with what the cache gave, and
-// output_tokens with the reasoning.
+// count reads a usage object: input_tokens is with what the cache gave and, which newer
+// models tell and have a price for, took; output_tokens is with the reasoning.
 // https://platform.openai.com/docs/guides/prompt-caching
 func (l *Live) count(usage []byte) {
 	if len(usage) == 0 || usage[0] != '{' {
@@ -79,20 +79,25 @@ func (l *Live) count(usage []byte) {
 	l.counted = true
 	var f [4]holdfast.Span
 	_, _ = jsonscan.Fields(usage, 0, f[:], "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
-	var d, o [1]holdfast.Span
+	var d [2]holdfast.Span
 	if f[2].Present() {
-		_, _ = jsonscan.Fields(usage, f[2].Start, d[:], "cached_tokens")
+		_, _ = jsonscan.Fields(usage, f[2].Start, d[:], "cached_tokens", "cache_write_tokens")
 	}
+	var o [1]holdfast.Span
 	if f[3].Present() {
 		_, _ = jsonscan.Fields(usage, f[3].Start, o[:], "reasoning_tokens")
 	}
 	count := func(s holdfast.Span) *int64 { return jsonscan.Amount(s.Of(usage)) }
-	t := holdfast.Tokens{Input: count(f[0]), CacheRead: count(d[0]), Output: count(f[1]), Reasoning: count(o[0])}
-	if t.CacheRead != nil {
-		*t.CacheRead = min(*t.CacheRead, jsonscan.Number(f[0].Of(usage)))
+	t := holdfast.Tokens{Input: count(f[0]), CacheRead: count(d[0]), CacheWrite: count(d[1]), Output: count(f[1]), Reasoning: count(o[0])}
+	rest := jsonscan.Number(f[0].Of(usage))
+	for _, part := range []*int64{t.CacheRead, t.CacheWrite} {
+		if part != nil {
+			*part = min(*part, rest)
+			rest -= *part
+		}
 	}
-	if t.Input != nil && t.CacheRead != nil {
-		*t.Input -= *t.CacheRead
+	if t.Input != nil {
+		*t.Input = rest
 	}
 	l.tokens = t
 }

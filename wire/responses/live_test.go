@@ -163,6 +163,8 @@ func TestTokens(t *testing.T) {
 	}{
 		{"the cached part stands apart, reasoning is part of the output", `{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":30},"total_tokens":150}`, "40 60 - 50 30"},
 		{"what nothing was of was told", `{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0}}`, "9 0 - 0 0"},
+		{"what went into the cache stands apart too", `{"input_tokens":18014,"input_tokens_details":{"cache_write_tokens":18000,"cached_tokens":11},"output_tokens":5}`, "3 11 18000 5 -"},
+		{"more of the cache than there is", `{"input_tokens":10,"input_tokens_details":{"cache_write_tokens":8,"cached_tokens":6},"output_tokens":5}`, "0 6 4 5 -"},
 		{"a server that tells no details", `{"input_tokens":9,"output_tokens":3}`, "9 - - 3 -"},
 		{"nothing was told", `null`, "- - - - -"},
 	} {
