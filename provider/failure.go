@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,7 +75,7 @@ func (c *Client) declined(res *http.Response, body []byte) *failure {
 	kind, message := errorOf(body)
 	message = clean(message, c.up.Key)
 	words := worded(message)
-	f := &failure{after: retryAfter(res.Header, time.Now())}
+	f := &failure{after: cmp.Or(retryAfter(res.Header, time.Now()), retryDelay(body))}
 	fail := func(code holdfast.Code, format string, args ...any) {
 		f.err = holdfast.Errorf(code, "The upstream %q "+format, append([]any{c.up.Name}, args...)...)
 	}
@@ -161,13 +162,8 @@ func saysTooLong(message string) bool {
 }
 
 // errorOf reads the error that a provider describes, in any of their forms: an
-// object in error or the text there, a message beside it, a detail. Gemini puts
-// its object into a list.
+// object in error or the text there, a message beside it, a detail.
 func errorOf(body []byte) (kind, message string) {
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
 	var form struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -175,7 +171,7 @@ func errorOf(body []byte) (kind, message string) {
 		Type    string          `json:"type"`
 	}
 	// What does not fit leaves its field empty.
-	_ = json.Unmarshal(body, &form)
+	_ = json.Unmarshal(unlisted(body), &form)
 	var object struct {
 		Code    json.RawMessage `json:"code"`
 		Type    string          `json:"type"`
@@ -199,6 +195,38 @@ func errorOf(body []byte) (kind, message string) {
 		return form.Type, form.Message
 	}
 	return form.Type, form.Detail
+}
+
+// unlisted is the first element of a list, into which Gemini puts its errors, and any
+// other body as it is.
+func unlisted(body []byte) []byte {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		return list[0]
+	}
+	return body
+}
+
+// retryDelay is the pause that an error of Google's asks for, which has no header for
+// it: the RetryInfo in its details, such as "45.837906927s"; 0: none.
+// https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto
+func retryDelay(body []byte) time.Duration {
+	var form struct {
+		Error struct {
+			Details []struct {
+				Type  string `json:"@type"`
+				Delay string `json:"retryDelay"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	// What does not fit leaves its field empty.
+	_ = json.Unmarshal(unlisted(body), &form)
+	for _, d := range form.Error.Details {
+		if pause, err := time.ParseDuration(d.Delay); err == nil && strings.HasSuffix(d.Type, "google.rpc.RetryInfo") {
+			return max(pause, 0)
+		}
+	}
+	return 0
 }
 
 // retryAfter is the pause that an answer asks for: a number of seconds or a time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,12 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 )
+
+// exhausted is an error of Google's that asks for a pause.
+func exhausted(pause string) string {
+	return `{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[` +
+		`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"` + pause + `"}]}}`
+}
 
 func TestRetrying(t *testing.T) {
 	const (
@@ -44,6 +51,22 @@ func TestRetrying(t *testing.T) {
 			func(s speaker) []http.HandlerFunc {
 				return []http.HandlerFunc{answer(429, slow, "Retry-After-Ms", "1"), answer(503, slow, "Retry-After", "0.001"), streamOf(5, s.ok)}
 			}, 3, 2, "",
+		},
+		{
+			"as Google asks, which has no header for it",
+			func(s speaker) []http.HandlerFunc {
+				return []http.HandlerFunc{answer(429, exhausted("0.000500001s")), answer(503, "["+exhausted("0.001s")+"]"), streamOf(5, s.ok)}
+			}, 3, 2, "",
+		},
+		{
+			"a pause of Google's that is too long",
+			func(speaker) []http.HandlerFunc { return []http.HandlerFunc{answer(429, exhausted("61.2s"))} }, 1, 0, busy + "1m1s and try again.",
+		},
+		{
+			"a pause that is none",
+			func(s speaker) []http.HandlerFunc {
+				return []http.HandlerFunc{answer(429, exhausted("soon")), answer(429, exhausted("-70s")), answer(429, strings.Replace(exhausted("70s"), "RetryInfo", "Help", 1)), streamOf(5, s.ok)}
+			}, 4, 3, "",
 		},
 		{
 			"a pause that is too long",
