@@ -166,8 +166,8 @@ func saysTooLong(message string) bool {
 func errorOf(body []byte) (kind, message string) {
 	var form struct {
 		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  string          `json:"detail"`
+		Message detail          `json:"message"`
+		Detail  detail          `json:"detail"`
 		Type    string          `json:"type"`
 	}
 	// What does not fit leaves its field empty.
@@ -192,9 +192,36 @@ func errorOf(body []byte) (kind, message string) {
 		}
 		return object.Type, object.Message
 	case form.Message != "":
-		return form.Type, form.Message
+		return form.Type, string(form.Message)
 	}
-	return form.Type, form.Detail
+	return form.Type, string(form.Detail)
+}
+
+// detail is what an error says as a text, or as a list of what is wrong with the call, as
+// FastAPI does (https://fastapi.tiangolo.com/tutorial/handling-errors/). Mistral has
+// that in a member of its message.
+type detail string
+
+// UnmarshalJSON never fails.
+func (d *detail) UnmarshalJSON(b []byte) error {
+	var list []struct {
+		Words string `json:"msg"`
+	}
+	var object struct {
+		Detail detail `json:"detail"`
+	}
+	switch {
+	case json.Unmarshal(b, (*string)(d)) == nil:
+	case json.Unmarshal(b, &list) == nil:
+		var words []string
+		for _, e := range list {
+			words = append(words, e.Words)
+		}
+		*d = detail(strings.Join(words, "; "))
+	case json.Unmarshal(b, &object) == nil:
+		*d = object.Detail
+	}
+	return nil
 }
 
 // unlisted is the first element of a list, into which Gemini puts its errors, and any

@@ -45,6 +45,14 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no words", answer(400, `<html>`), holdfast.ErrUsage, `The upstream "test" does not take the call (status 400).`},
 		{"an error that is a text", answer(400, `{"error":"bad"}`), holdfast.ErrUsage, `The upstream "test" does not take the call (status 400: bad).`},
 		{
+			"fields that are wrong, in FastAPI's form", answer(422, `{"detail":[{"type":"missing","loc":["body","messages",0,"content"],"msg":"Field required"},{"type":"extra","msg":"Extra inputs are not permitted"}]}`),
+			holdfast.ErrUsage, `The upstream "test" does not take the call (status 422: Field required; Extra inputs are not permitted).`,
+		},
+		{
+			"the same in Mistral's form", answer(422, `{"object":"error","message":{"detail":[{"type":"missing","loc":["body"],"msg":"Field required"}]},"type":"invalid_request_error","code":null}`),
+			holdfast.ErrUsage, `The upstream "test" does not take the call (status 422: Field required).`,
+		},
+		{
 			"an error in a list", answer(400, `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"bad."}}]`),
 			holdfast.ErrUsage, `The upstream "test" does not take the call (status 400: bad).`,
 		},
