@@ -216,6 +216,29 @@ func TestNamesOfModelsInPathsAreEscaped(t *testing.T) {
 	}
 }
 
+func TestStrictServersGetNoReasoning(t *testing.T) {
+	events := append(ask("look"), holdfast.Reasoning{Text: "hm"}, holdfast.AssistantMessage{Text: "done"})
+	for _, tt := range []struct {
+		base   string
+		strict bool
+	}{
+		{"https://api.groq.com/openai/v1", true},
+		{"https://api.cerebras.ai/v1", true},
+		{"https://api.mistral.ai/v1", true},
+		{"https://codestral.mistral.ai/v1", true},
+		{"https://api.deepseek.com", false},
+		{"https://openrouter.ai/api/v1", false},
+		{"https://notmistral.ai/v1", false},
+		{"http://localhost:8080/v1", false},
+	} {
+		u := upstream.Upstream{Protocol: holdfast.Chat, Base: parse(t, tt.base)}
+		body, err := protocolOf(&u).write(holdfast.Call{Events: events})
+		if err != nil || strings.Contains(string(body), "reasoning") == tt.strict {
+			t.Errorf("%s: %s, %v", tt.base, body, err)
+		}
+	}
+}
+
 func TestOpenAIIsCalledInItsOwnForm(t *testing.T) {
 	for _, tt := range []struct{ base, want string }{
 		{"https://api.openai.com/v1", `"max_completion_tokens":5`},

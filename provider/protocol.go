@@ -88,8 +88,11 @@ func protocolOf(u *upstream.Upstream) protocol {
 		stream: func() stream { return chat.NewWhole() },
 		live:   func() live { return new(chat.Live) },
 	}
-	if host := u.Base.Hostname(); host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com") {
+	switch host := u.Base.Hostname(); {
+	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
 		p.write = chat.Codec{}.WriteOpenAI
+	case host == "api.groq.com" || host == "api.cerebras.ai" || strings.HasSuffix(host, ".mistral.ai"):
+		p.write = chat.Codec{}.WriteStrict
 	}
 	return p
 }

@@ -25,7 +25,7 @@ import (
 // wire. It fails with the code usage when a schema is no JSON object, and with
 // the code internal when the events are no view.
 func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
-	return write(call, "max_tokens", true)
+	return write(call, form{most: "max_tokens", reasoning: true})
 }
 
 // WriteOpenAI writes a call as WriteCall does, in the form that OpenAI itself
@@ -33,27 +33,44 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 // refuse max_tokens, and it has no place for reasoning.
 // https://platform.openai.com/docs/api-reference/chat/create
 func (Codec) WriteOpenAI(call holdfast.Call) ([]byte, error) {
-	return write(call, "max_completion_tokens", false)
+	return write(call, form{most: "max_completion_tokens"})
 }
 
-func write(call holdfast.Call, most string, reasoning bool) ([]byte, error) {
+// WriteStrict writes a call as WriteCall does, in the form of servers that refuse what
+// they do not know: without reasoning, which Groq, Cerebras and Mistral have another
+// place for, or none, and with ids of nine letters or digits, which Mistral asks for.
+// https://github.com/QwenLM/qwen-code/issues/11045,
+// https://github.com/tashfeenahmed/freellmapi/issues/1070 and
+// https://mistralai.github.io/mistral-common/usage/tools/
+func (Codec) WriteStrict(call holdfast.Call) ([]byte, error) {
+	return write(call, form{most: "max_tokens", nine: true})
+}
+
+// form is what servers differ in.
+type form struct {
+	most      string // the name of the bound
+	reasoning bool   // goes back
+	nine      bool   // ids have so many characters
+}
+
+func write(call holdfast.Call, how form) ([]byte, error) {
 	if err := outgoing.CheckSchemas(call); err != nil {
 		return nil, err
 	}
 	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool {
-		return reasoning && (outgoing.IsList(r.Opaque) || r.Opaque == nil && r.Text != "")
+		return how.reasoning && (outgoing.IsList(r.Opaque) || r.Opaque == nil && r.Text != "")
 	}, false)
 	if err != nil {
 		return nil, err
 	}
-	var w writer
+	w := writer{nine: how.nine}
 	w.Open('{')
 	w.Strings("model", call.Model)
 	w.Flag("stream", true)
 	w.Key("stream_options")
 	w.Raw([]byte(`{"include_usage":true}`))
 	if call.MaxOutput > 0 {
-		w.Number(most, call.MaxOutput)
+		w.Number(how.most, call.MaxOutput)
 	}
 	w.Key("messages")
 	w.Open('[')
@@ -69,7 +86,7 @@ func write(call holdfast.Call, most string, reasoning bool) ([]byte, error) {
 		}
 		for _, r := range m.Results {
 			w.Open('{')
-			w.Strings("role", "tool", "tool_call_id", r.CallID, "content", outgoing.Words(r.Parts))
+			w.Strings("role", "tool", "tool_call_id", w.id(r.CallID), "content", outgoing.Words(r.Parts))
 			w.Close('}')
 		}
 		w.user(m.Parts)
@@ -93,7 +110,19 @@ func write(call holdfast.Call, most string, reasoning bool) ([]byte, error) {
 }
 
 // writer writes one request.
-type writer struct{ jsonwrite.Writer }
+type writer struct {
+	jsonwrite.Writer
+	nine bool
+}
+
+// id is the id of a call as the server takes it.
+func (w *writer) id(id string) string {
+	other := func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') }
+	if !w.nine || len(id) == 9 && strings.IndexFunc(id, other) < 0 {
+		return id
+	}
+	return holdfast.DigestOf(id).String()[:9]
+}
 
 func (w *writer) tools(tools []holdfast.ToolDefinition) {
 	if len(tools) == 0 {
@@ -164,7 +193,7 @@ func (w *writer) answer(events []holdfast.Event) {
 		w.Open('[')
 		for _, c := range calls {
 			w.Open('{')
-			w.Strings("id", c.ID, "type", "function")
+			w.Strings("id", w.id(c.ID), "type", "function")
 			w.Key("function")
 			w.Open('{')
 			w.Strings("name", c.Name, "arguments", string(outgoing.Object(c.Arguments)))

@@ -2,6 +2,9 @@ package chat
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +75,65 @@ func TestTheBytesOfACallOfOpenAI(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
+}
+
+// What a strict server knows of an assistant's message and of a result, and how the ids
+// of calls look there.
+func TestTheHistoryOfAStrictCall(t *testing.T) {
+	nine := regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	own := []holdfast.Event{holdfast.ToolCall{ID: "D681PevKs", Name: "f"}, holdfast.ToolResult{CallID: "D681PevKs"}}
+	got, err := Codec{}.WriteStrict(holdfast.Call{Model: "m", Events: own})
+	if want := `"tool_calls":[{"id":"D681PevKs",`; err != nil || !strings.Contains(string(got), want) || !strings.Contains(string(got), `"tool_call_id":"D681PevKs"`) {
+		t.Errorf("%v: an id that is taken has changed: %s", err, got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		body, err := Codec{}.WriteStrict(calltest.Whole(calltest.Views(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var request struct {
+			Messages []map[string]json.RawMessage
+			Bound    int `json:"max_tokens"`
+		}
+		if err := json.Unmarshal(body, &request); err != nil || request.Bound == 0 {
+			t.Fatal(err, request.Bound)
+		}
+		var open []string // calls without a result
+		for _, m := range request.Messages {
+			var calls []struct{ ID string }
+			var answered string
+			for name, value := range m {
+				switch name {
+				case "role", "content":
+				case "tool_calls":
+					if err := json.Unmarshal(value, &calls); err != nil {
+						t.Fatal(err)
+					}
+				case "tool_call_id":
+					if err := json.Unmarshal(value, &answered); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					t.Fatalf("a message has %s", name)
+				}
+			}
+			for _, c := range calls {
+				if open = append(open, c.ID); !nine.MatchString(c.ID) {
+					t.Fatalf("a call has the id %q", c.ID)
+				}
+			}
+			if answered != "" {
+				i := slices.Index(open, answered)
+				if i < 0 {
+					t.Fatalf("a result is of %q, open are %q", answered, open)
+				}
+				open = slices.Delete(open, i, i+1)
+			}
+		}
+		if len(open) > 0 {
+			t.Fatalf("no results of %q", open)
+		}
+	})
 }
 
 func TestTheHistoryOfACall(t *testing.T) {
