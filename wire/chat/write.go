@@ -259,7 +259,7 @@ func (w *writer) media(m holdfast.Media) {
 	case m.Type == "image" && outgoing.Web(m.URI):
 		object("image_url", "url", m.URI)
 	case isAudio && m.Data != "":
-		object("input_audio", "data", m.Data, "format", audio)
+		object("input_audio", "data", m.Data, "format", formatOf(audio))
 	case m.Data != "":
 		object("file", "filename", nameOf(m), "file_data", outgoing.DataURL(m))
 	case strings.HasPrefix(m.URI, "file-"):
@@ -267,6 +267,19 @@ func (w *writer) media(m holdfast.Media) {
 	default:
 		w.Strings("type", "text", "text", outgoing.LeftOut(m))
 	}
+}
+
+// formatOf is what the API calls a type of audio, of which it knows mp3 and wav; other
+// servers take more. The registered types have other names
+// (https://www.iana.org/assignments/media-types/media-types.xhtml#audio).
+func formatOf(subtype string) string {
+	switch subtype = strings.TrimPrefix(subtype, "x-"); subtype {
+	case "mpeg":
+		return "mp3"
+	case "wave", "vnd.wave":
+		return "wav"
+	}
+	return subtype
 }
 
 // nameOf is the name of a file, which the API asks for.

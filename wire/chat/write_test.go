@@ -195,6 +195,21 @@ func TestTheHistoryOfACall(t *testing.T) {
 	}
 }
 
+// The names of audio that systems and browsers give, and the ones that the API takes.
+func TestFormatsOfAudio(t *testing.T) {
+	for mime, want := range map[string]string{
+		"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-mp3": "mp3",
+		"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/vnd.wave": "wav",
+		"audio/flac": "flac", "audio/x-flac": "flac", "audio/ogg": "ogg",
+	} {
+		parts := []holdfast.Part{holdfast.Media{Type: "file", MIME: mime, Data: "UklGRg=="}}
+		body := string(written(t, holdfast.Call{Model: "m", Events: []holdfast.Event{holdfast.UserMessage{Parts: parts}}}))
+		if !strings.Contains(body, `"input_audio":{"data":"UklGRg==","format":"`+want+`"}`) {
+			t.Errorf("%s: %s", mime, body)
+		}
+	}
+}
+
 func TestCallsThatCannotBeWritten(t *testing.T) {
 	for _, tt := range []struct {
 		name string
