@@ -35,7 +35,7 @@ const (
 	NoGrounding    Ablation = "no grounding"      // what harnesses write counts as the user's words
 	NoSupersession Ablation = "no supersession"   // an answer that was replaced stays in force
 	NoBarrier      Ablation = "no barrier"        // nothing waits at a compaction
-	NoRevision     Ablation = "no revision check" // the store takes what comes last
+	NoRevision     Ablation = "no revision check" // the store takes what comes last, and tells nobody that it is ahead
 )
 
 // Ablations lists them.
