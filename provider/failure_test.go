@@ -216,6 +216,16 @@ func TestNamesOfModelsInPathsAreEscaped(t *testing.T) {
 	}
 }
 
+func TestDeepSeekGetsNoSchema(t *testing.T) {
+	for base, want := range map[string]string{"https://api.deepseek.com": `"json_object"`, "https://openrouter.ai/api/v1": `"json_schema"`} {
+		u := upstream.Upstream{Protocol: holdfast.Chat, Base: parse(t, base)}
+		body, err := protocolOf(&u).write(holdfast.Call{Schema: []byte(`{}`), Events: ask("look")})
+		if err != nil || !strings.Contains(string(body), `"response_format":{"type":`+want) {
+			t.Errorf("%s: %s, %v", base, body, err)
+		}
+	}
+}
+
 func TestStrictServersGetNoReasoning(t *testing.T) {
 	events := append(ask("look"), holdfast.Reasoning{Text: "hm"}, holdfast.AssistantMessage{Text: "done"})
 	for _, tt := range []struct {

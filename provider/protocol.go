@@ -91,6 +91,8 @@ func protocolOf(u *upstream.Upstream) protocol {
 	switch host := u.Base.Hostname(); {
 	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
 		p.write = chat.Codec{}.WriteOpenAI
+	case host == "api.deepseek.com":
+		p.write = chat.Codec{}.WriteDeepSeek
 	case host == "api.groq.com" || host == "api.cerebras.ai" || strings.HasSuffix(host, ".mistral.ai"):
 		p.write = chat.Codec{}.WriteStrict
 	}

@@ -46,11 +46,19 @@ func (Codec) WriteStrict(call holdfast.Call) ([]byte, error) {
 	return write(call, form{most: "max_tokens", nine: true})
 }
 
+// WriteDeepSeek writes a call as WriteCall does, in the form of DeepSeek, which refuses a
+// schema and knows JSON alone (https://api-docs.deepseek.com/guides/json_mode): the
+// schema stands in the system text, which must speak of JSON.
+func (Codec) WriteDeepSeek(call holdfast.Call) ([]byte, error) {
+	return write(call, form{most: "max_tokens", reasoning: true, told: true})
+}
+
 // form is what servers differ in.
 type form struct {
 	most      string // the name of the bound
 	reasoning bool   // goes back
 	nine      bool   // ids have so many characters
+	told      bool   // the schema is, in words
 }
 
 func write(call holdfast.Call, how form) ([]byte, error) {
@@ -74,9 +82,16 @@ func write(call holdfast.Call, how form) ([]byte, error) {
 	}
 	w.Key("messages")
 	w.Open('[')
-	if call.System != "" {
+	system := call.System
+	if how.told && call.Schema != nil {
+		if system != "" {
+			system += "\n\n"
+		}
+		system += "Answer with one JSON value, and nothing beside it, that follows this JSON schema:\n" + string(call.Schema)
+	}
+	if system != "" {
 		w.Open('{')
-		w.Strings("role", "system", "content", call.System)
+		w.Strings("role", "system", "content", system)
 		w.Close('}')
 	}
 	for _, m := range messages {
@@ -94,16 +109,7 @@ func write(call holdfast.Call, how form) ([]byte, error) {
 	w.Close(']')
 	w.tools(call.Tools)
 	if call.Schema != nil {
-		w.Key("response_format")
-		w.Open('{')
-		w.Strings("type", "json_schema")
-		w.Key("json_schema")
-		w.Open('{')
-		w.Strings("name", "answer")
-		w.Key("schema")
-		w.Raw(call.Schema)
-		w.Close('}')
-		w.Close('}')
+		w.format(call.Schema, how.told)
 	}
 	w.Close('}')
 	return w.Bytes(), nil
@@ -122,6 +128,24 @@ func (w *writer) id(id string) string {
 		return id
 	}
 	return holdfast.DigestOf(id).String()[:9]
+}
+
+// format asks for an answer that is JSON; told says that the schema is elsewhere.
+func (w *writer) format(schema []byte, told bool) {
+	w.Key("response_format")
+	w.Open('{')
+	if told {
+		w.Strings("type", "json_object")
+	} else {
+		w.Strings("type", "json_schema")
+		w.Key("json_schema")
+		w.Open('{')
+		w.Strings("name", "answer")
+		w.Key("schema")
+		w.Raw(schema)
+		w.Close('}')
+	}
+	w.Close('}')
 }
 
 func (w *writer) tools(tools []holdfast.ToolDefinition) {

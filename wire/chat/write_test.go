@@ -195,6 +195,27 @@ func TestTheHistoryOfACall(t *testing.T) {
 	}
 }
 
+func TestASchemaWhereNoneIsTaken(t *testing.T) {
+	call := holdfast.Call{Model: "m", System: "Be brief.", Schema: []byte(`{"type": "object"}`)}
+	for _, system := range []string{"Be brief.", ""} {
+		call.System = system
+		got, err := Codec{}.WriteDeepSeek(call)
+		if system != "" {
+			system += `\n\n`
+		}
+		want := `{"model":"m","stream":true,"stream_options":{"include_usage":true},` +
+			`"messages":[{"role":"system","content":"` + system + `Answer with one JSON value, and nothing beside it, that follows this JSON schema:\n{\"type\": \"object\"}"}],"response_format":{"type":"json_object"}}`
+		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	}
+	call.Schema = nil
+	plain, err := Codec{}.WriteDeepSeek(call)
+	if diff := cmp.Diff(string(written(t, call)), string(plain)); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
 // The names of audio that systems and browsers give, and the ones that the API takes.
 func TestFormatsOfAudio(t *testing.T) {
 	for mime, want := range map[string]string{
