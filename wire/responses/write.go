@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -15,7 +16,8 @@ import (
 //
 // Only reasoning that came over this protocol with its own content goes back: an
 // item without any is an id that the provider did not keep
-// (https://platform.openai.com/docs/guides/reasoning). Arguments that are no JSON
+// (https://platform.openai.com/docs/guides/reasoning). Models that do not reason get none
+// and are asked for none. Arguments that are no JSON
 // object, as an answer has that was cut, become one, since some servers refuse others
 // (https://github.com/vllm-project/vllm/pull/48922). Results carry no error
 // flag on this wire. Media that the API does not take is told in words. The cache
@@ -25,7 +27,8 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	if err := outgoing.CheckSchemas(call); err != nil {
 		return nil, err
 	}
-	messages, err := outgoing.Messages(call.Events, carries, false)
+	reasoning := reasons(call.Model)
+	messages, err := outgoing.Messages(call.Events, func(r holdfast.Reasoning) bool { return reasoning && carries(r) }, false)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +37,10 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	w.Strings("model", call.Model)
 	w.Flag("stream", true)
 	w.Flag("store", false)
-	w.Key("include")
-	w.Raw([]byte(`["reasoning.encrypted_content"]`))
+	if reasoning {
+		w.Key("include")
+		w.Raw([]byte(`["reasoning.encrypted_content"]`))
+	}
 	if call.System != "" {
 		w.Strings("instructions", call.System)
 	}
@@ -67,6 +72,13 @@ func (Codec) WriteCall(call holdfast.Call) ([]byte, error) {
 	w.Close('}')
 	return w.Bytes(), nil
 }
+
+// silent are OpenAI's models that do not reason, by name. They refuse a call that speaks
+// of encrypted reasoning (https://github.com/pydantic/pydantic-ai/issues/2865). All newer
+// ones do reason.
+var silent = regexp.MustCompile(`^(ft:|.*/)?((chat)?gpt-(4|4o|4\.\d|3\.5)(-|:|$)|gpt-5-chat)`)
+
+func reasons(model string) bool { return !silent.MatchString(model) }
 
 // carries reports whether reasoning is an item of this protocol that holds more
 // than its id.

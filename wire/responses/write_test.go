@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,25 @@ func TestTheBytesOfACall(t *testing.T) {
 		`],"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object","properties":{"answer":{"type":"number"}}},"strict":false}}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// OpenAI's models that do not reason refuse to be asked for encrypted reasoning, and to
+// get any.
+func TestModelsThatDoNotReasonHearNothingOfIt(t *testing.T) {
+	events := []holdfast.Event{
+		holdfast.Reasoning{Opaque: []byte(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`)},
+		holdfast.AssistantMessage{Text: "done"},
+	}
+	for model, reasons := range map[string]bool{
+		"gpt-4o": false, "gpt-4o-mini-2024-07-18": false, "gpt-4.1-mini": false, "gpt-4-turbo": false, "gpt-3.5-turbo": false, "chatgpt-4o-latest": false,
+		"gpt-5-chat-latest": false, "openai/gpt-4.1": false, "ft:gpt-4.1-mini-2025-04-14:acme::x": false,
+		"gpt-5": true, "gpt-5.1-chat-latest": true, "gpt-5.6-luna": true, "o3": true, "o4-mini": true, "gpt-40": true, "openai/gpt-oss-120b": true, "model-1": true,
+	} {
+		body := string(written(t, holdfast.Call{Model: model, Events: events}))
+		if strings.Contains(body, `"include":["reasoning.encrypted_content"]`) != reasons || strings.Contains(body, `"id":"rs_1"`) != reasons {
+			t.Errorf("%s: %s", model, body)
+		}
 	}
 }
 
