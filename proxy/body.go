@@ -165,8 +165,13 @@ func (b *body) take(n int) []byte {
 // reader makes a body for the transport, which closes it when it has sent it
 // or given up. raw is b's own bytes or an altered copy.
 func (b *body) reader(raw []byte) io.ReadCloser {
-	if len(raw) == 0 {
+	switch {
+	case len(raw) == 0:
 		return http.NoBody
+	case b.pooled == nil && len(raw) < smallest:
+		// Of a reader that it knows, the transport sends a short body in one write with
+		// the header. Nobody needs to know when it has: the bytes are used by none after.
+		return io.NopCloser(bytes.NewReader(raw))
 	}
 	b.retain()
 	return &bodyReader{Reader: bytes.NewReader(raw), b: b}
