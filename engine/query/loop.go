@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -117,6 +118,9 @@ func (q *Loop) work(ctx context.Context, l *conversations.Loaded, schema []byte)
 			err := holdfast.Errorf(holdfast.ErrFailed, "the answer was cut off at its limit. Raise max_output of the model, or ask for less at once")
 			return last, errors.Join(q.broken(ctx, l, wanted), err)
 		case len(wanted) == 0:
+			if !speaks(reply) {
+				q.screen.Notice("the model ended its turn without a text. Ask again, or in another way")
+			}
 			return last, nil
 		case calls >= q.cfg.MaxCalls:
 			err := holdfast.Errorf(holdfast.ErrFailed, "the model was called %d times in this turn, which is the limit. Continue with another query, or raise query.max_calls", calls)
@@ -207,6 +211,14 @@ func (q *Loop) take(ctx context.Context, l *conversations.Loaded, r Reply, last 
 		return nil, err
 	}
 	return wanted, nil
+}
+
+// speaks reports whether a reply has something to show.
+func speaks(r Reply) bool {
+	return slices.ContainsFunc(r.Events, func(e holdfast.Event) bool {
+		m, ok := e.(holdfast.AssistantMessage)
+		return ok && (strings.TrimSpace(m.Text) != "" || len(m.Data) > 0)
+	})
 }
 
 // joined is the texts of an answer as one, a blank line between them. The answer to

@@ -537,3 +537,29 @@ func TestTheCapsuleIsHarvestedAndGoesWithAnOverlay(t *testing.T) {
 		t.Errorf("the record:\n%s", block)
 	}
 }
+
+func TestATurnThatEndsWithoutATextSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		replies []reply
+		said    bool
+	}{
+		"an empty answer":         {[]reply{{Reply: query.Reply{Finish: holdfast.FinishStop}}}, true},
+		"blanks":                  {[]reply{says(" \n")}, true},
+		"nothing behind the last": {[]reply{wants(read("c1")), {Reply: query.Reply{Finish: holdfast.FinishStop}}}, true},
+		"a text":                  {[]reply{says("Hello.")}, false},
+		"an answer to a schema": {[]reply{{Reply: query.Reply{
+			Events: []holdfast.Event{holdfast.AssistantMessage{Data: []byte(`{}`)}}, Finish: holdfast.FinishStop,
+		}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.replies...)
+			if _, err := w.ask(t.Context(), "Hello?"); err != nil {
+				t.Fatal(err)
+			}
+			said := slices.ContainsFunc(w.screen.lines, func(l string) bool { return strings.HasPrefix(l, "! the model ended its turn without a text") })
+			if said != c.said {
+				t.Errorf("the screen has %q", w.screen.lines)
+			}
+		})
+	}
+}
