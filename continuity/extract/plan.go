@@ -124,10 +124,14 @@ func nods(text string) bool {
 	return affirms(text) && !slices.ContainsFunc(tokens, func(t string) bool { return hasWord(t) && !affirmations[t] && !chatter[t] && !nodding[t] })
 }
 
-// affirms reports whether words begin with a yes, in a language that is known.
+// affirms reports whether words begin with a yes, in a language that is known. A
+// question after what, where or how is none, whatever stands in it.
 func affirms(words string) bool {
 	clauses := clausesOf(words)
 	if len(clauses) == 0 || clauses[0][0].denied() {
+		return false
+	}
+	if interrogatives[clauses[0][0].text] && asks(continuity.Sentences(strings.TrimSpace(words))[0].Text) {
 		return false
 	}
 	for _, w := range clauses[0] {

@@ -95,6 +95,8 @@ func TestSource(t *testing.T) {
 		{"a yes to what was offered", "", []string{"u: Show the file.", "a: I could delete it.", "u: Fine by me."}, "m1 m2 m3", true, "m3"},
 		{"a yes to what was asked", "", []string{"u: Show the file.", "a: Delete it?", "u: Fine by me."}, "m1 m2 m3", true, "m3"},
 		{"a yes to what was thought aloud", "", []string{"u: Show the file.", "a: One idea would be a wizard for the queue.", "u: Yes."}, "m1 m2 m3", true, "m3"},
+		{"a question with a word of a yes in it behind what was thought aloud", "", []string{"u: Show the file.", "a: One idea would be a wizard for the queue.", "u: What is left to do?"}, "m1 m2 m3", false, "m3"},
+		{"a yes behind a question of the person's own", "", []string{"u: Show the file.", "a: One idea would be a wizard for the queue.", "u: Why not? Do it."}, "m1 m2 m3", true, "m3"},
 		{"going on behind what was thought aloud", "", []string{"u: Show the file.", "a: One idea would be a wizard for the queue.", "u: Looks good, continue."}, "m1 m2 m3", false, "m3"},
 		{"going on behind a question", "", []string{"u: Show the file.", "a: I would add a wizard to the queue. Shall I?", "u: Yes, continue."}, "m1 m2 m3", true, "m3"},
 		{"an order behind what was thought aloud", "", []string{"u: Show the file.", "a: One idea would be a wizard for the queue.", "u: Run the tests again."}, "m1 m2 m3", false, "m3"},
