@@ -33,6 +33,9 @@ type Manner struct {
 	KeepsWords bool
 	// KeepsTurn: it keeps its newest turn verbatim behind a compaction.
 	KeepsTurn bool
+	// Weighs: it takes no summary that is not shorter than what it sums up, so that a
+	// block has to be much smaller than that.
+	Weighs bool
 	// Forward: a finished step cannot be opened again.
 	Forward bool
 	// Opaque: its compaction is an opaque item.
@@ -89,7 +92,7 @@ func Manners() []Manner {
 			New: func(c *http.Client, base, _ string) Agent { return NewQwenCode(c, base) },
 		},
 		{
-			Name: "gemini-cli 0.61.0", Protocol: holdfast.Gemini, Plan: geminiCalls, Ask: geminiAsk, Show: geminiShow, Work: "run_shell_command", KeepsTurn: true,
+			Name: "gemini-cli 0.61.0", Protocol: holdfast.Gemini, Plan: geminiCalls, Ask: geminiAsk, Show: geminiShow, Work: "run_shell_command", KeepsTurn: true, Weighs: true,
 			New: func(c *http.Client, base, _ string) Agent { return NewGeminiCLI(c, base) },
 		},
 		pi,

@@ -25,6 +25,7 @@ type block struct {
 	hidden                   bool // it names something that was left out for size
 	headings                 []string
 	hiddenSteps, hiddenFacts bool
+	hiddenOffer              bool // the text of the plan that waits or got a no
 }
 
 // sectionLine is a line with the heading that it stands below.
@@ -61,6 +62,7 @@ func readBlock(text string) block {
 		if strings.HasPrefix(line, "Left out for size:") {
 			b.hidden = true
 			b.hiddenFacts = b.hiddenFacts || strings.Contains(line, "decisions")
+			b.hiddenOffer = b.hiddenOffer || strings.Contains(line, "the text of the proposed plan")
 			continue
 		}
 		if strings.HasPrefix(line, "## ") {

@@ -152,7 +152,7 @@ func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func
 	}
 	j.plan(l, b, strict, loose, where)
 	j.answers(l, b, strict, loose, since, where)
-	j.proposals(b, strict, loose, where)
+	j.proposals(l, b, strict, loose, where)
 	j.lies(l, b, where)
 	if j.extractor != "" {
 		j.prose(l, b, strict, loose, since, where)
@@ -168,7 +168,7 @@ func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func
 	p.tokens += tokens(record)
 	p.blocks++
 	if words {
-		j.words(l, b, strict, since, p, where)
+		j.words(l, b, strict, loose, since, p, where)
 	}
 }
 
@@ -287,13 +287,21 @@ func (j *judge) answers(l *lane, b block, strict, loose, since Gold, where func(
 	}
 }
 
-// proposals judges plans that wait for an answer, or got a no.
-func (j *judge) proposals(b block, strict, loose Gold, where func(string) string) {
+// proposals judges plans that wait for an answer, or got a no. Where the agent weighs
+// a summary, there may be no room for their text.
+func (j *judge) proposals(l *lane, b block, strict, loose Gold, where func(string) string) {
+	shown := func(section, plan, what string) {
+		if there := holds(section, plan); !there && section != "" && l.session.Manner.Weighs {
+			j.tally.count(fits, b.hiddenOffer, "%s", where(what+" is missing and not named"))
+		} else {
+			j.tally.count(structured, there, "%s", where(what+" is missing"))
+		}
+	}
 	if strict.Waiting != "" && loose.Waiting == strict.Waiting {
-		j.tally.count(structured, holds(b.waiting, strict.Waiting), "%s", where("the proposed plan is missing"))
+		shown(b.waiting, strict.Waiting, "the proposed plan")
 	}
 	if strict.Refused != "" && loose.Refused == strict.Refused {
-		j.tally.count(structured, holds(b.no, strict.Refused), "%s", where("the refused plan is missing"))
+		shown(b.no, strict.Refused, "the refused plan")
 	}
 	for _, p := range []string{strict.Waiting, strict.Refused} {
 		if p != "" && !slices.Contains(loose.Accepted, p) {
@@ -320,7 +328,7 @@ func (j *judge) lies(l *lane, b block, where func(string) string) {
 }
 
 // words judges what the user typed.
-func (j *judge) words(l *lane, b block, strict, since Gold, p *point, where func(string) string) {
+func (j *judge) words(l *lane, b block, strict, loose, since Gold, p *point, where func(string) string) {
 	for _, id := range strict.Said {
 		plant := l.session.plant(id)
 		there := plant.shown(b.text)
@@ -333,8 +341,9 @@ func (j *judge) words(l *lane, b block, strict, since Gold, p *point, where func
 		if !slices.Contains(since.Said, id) && l.session.Shape != Heavy {
 			j.tally.count(userWords, there, "%s", where(string(plant.Kind)+" "+id+" is missing: "+plant.Quote))
 		}
-		if o := l.session.plant(plant.Supersedes); o.ID != "" {
-			j.tally.count(stale, there || !contains(b.text, o.Exact), "%s", where("a choice is shown without the later one: "+o.Quote))
+		for o := l.session.plant(plant.Supersedes); o.ID != ""; o = l.session.plant(o.Supersedes) {
+			later := l.session.laterShown(o.ID, slices.Concat(loose.Said, loose.Overruled), b.text)
+			j.tally.count(stale, later || !contains(b.text, o.Exact), "%s", where("a choice is shown without a later one: "+o.Quote))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/eval"
 )
 
 func TestAForgedRecordIsToldFromOneThatHoldsAPlanWithItsWord(t *testing.T) {
@@ -111,7 +112,7 @@ func TestTheNewestRoundBehindAMidTurnCompactionCountsAsItWasOrAsItIs(t *testing.
 			where := func(what string) string { return what }
 			b := readBlock(tt.block)
 			j.plan(&lane{session: &Session{}}, b, tt.was, tt.is, where)
-			j.proposals(b, tt.was, tt.is, where)
+			j.proposals(&lane{session: &Session{}}, b, tt.was, tt.is, where)
 			if got := j.tally.failures(); !slices.Equal(got, tt.want) {
 				t.Errorf("fell short: %s, want %s", strings.Join(got, ", "), strings.Join(tt.want, ", "))
 			}
@@ -130,5 +131,73 @@ func TestAForkOfASessionWhoseProxyIsGoneGoesOnWithoutOne(t *testing.T) {
 		if fork.direct != gone || fork.target != parent.target {
 			t.Errorf("proxy gone: %v; the fork goes to %s, past it: %v", gone, fork.target, fork.direct)
 		}
+	}
+}
+
+func TestOfAReplacedChoiceALaterOneIsShown(t *testing.T) {
+	chain := []Plant{
+		{ID: "a", Kind: Decision, Exact: "We take Kafka for the queue.", Subject: "queue", Statement: "Kafka"},
+		{ID: "b", Kind: Decision, Exact: "I changed my mind: Redis, not Kafka.", Subject: "queue", Statement: "Redis", Supersedes: "a"},
+		{ID: "c", Kind: Decision, Exact: "Forget Redis, take Kafka.", Subject: "queue", Statement: "Kafka", Supersedes: "b"},
+	}
+	const a, b, c = "- We take Kafka for the queue.\n", "- I changed my mind: Redis, not Kafka.\n", "- Forget Redis, take Kafka.\n"
+	// What is said stands for what it takes the place of.
+	first, changed, forgot := Gold{Said: []string{"a"}}, Gold{Said: []string{"b"}, Overruled: []string{"a"}}, Gold{Said: []string{"c"}, Overruled: []string{"a", "b"}}
+	for _, tt := range []struct {
+		name, words   string
+		strict, loose Gold // before the turn that is cut, and with it
+		want          []string
+	}{
+		{"all", a + b + c, forgot, forgot, nil},
+		{"the newest", c, forgot, forgot, nil},
+		{"the oldest and the newest", a + c, forgot, forgot, nil},
+		{"the newest is missing", a + b, forgot, forgot, []string{"stale_shown_active"}},
+		{"only the oldest", a, forgot, forgot, []string{"stale_shown_active"}},
+		{"only the one between", b, forgot, forgot, []string{"stale_shown_active"}},
+		{"nothing was replaced", a, first, first, nil},
+		{"what nobody has said yet is not missing", a + b, changed, changed, nil},
+		{"what is said in the turn that is cut is not there yet", a + b, changed, forgot, nil},
+		{"what is said in the turn that is cut is there", a + c, changed, forgot, nil},
+		{"none", "", forgot, forgot, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJudge()
+			l := &lane{session: &Session{Plants: chain}}
+			block := readBlock("## Words of the user\n" + tt.words)
+			j.words(l, block, tt.strict, tt.loose, tt.strict, &point{}, func(what string) string { return what })
+			if got := j.tally.failures(); !slices.Equal(got, tt.want) {
+				t.Errorf("fell short: %s, want %s", strings.Join(got, ", "), strings.Join(tt.want, ", "))
+			}
+		})
+	}
+}
+
+func TestTheTextOfAnOfferMayBeNamedWhereAnAgentWeighsSummaries(t *testing.T) {
+	const (
+		plan = "# Plan\n\n1. move the index"
+		head = "## Plan that the user rejected\nThe user said: no.\n\n"
+		text = "> 1. move the index\n"
+		left = "Left out for size: the text of the proposed plan.\n"
+	)
+	for _, tt := range []struct {
+		name, block string
+		weighs      bool
+		want        []string
+	}{
+		{"there", head + text, true, nil},
+		{"named", head + left, true, nil},
+		{"neither", head, true, []string{"fits_or_named"}},
+		{"nothing of it, and named", left, true, []string{"structured_by_next_boundary"}},
+		{"named where there is room", head + left, false, []string{"structured_by_next_boundary"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJudge()
+			l := &lane{session: &Session{Manner: eval.Manner{Weighs: tt.weighs}}}
+			g := Gold{Refused: plan}
+			j.proposals(l, readBlock(tt.block), g, g, func(what string) string { return what })
+			if got := j.tally.failures(); !slices.Equal(got, tt.want) {
+				t.Errorf("fell short: %s, want %s", strings.Join(got, ", "), strings.Join(tt.want, ", "))
+			}
+		})
 	}
 }

@@ -129,3 +129,12 @@ func (s *Session) plant(id string) Plant {
 	}
 	return Plant{}
 }
+
+// laterShown reports whether a text shows a choice that took the place of another one
+// since, at once or by way of others: later words hold.
+func (s *Session) laterShown(id string, said []string, text string) bool {
+	return slices.ContainsFunc(said, func(later string) bool {
+		p := s.plant(later)
+		return p.Supersedes == id && (p.shown(text) || s.laterShown(p.ID, said, text))
+	})
+}
