@@ -125,10 +125,19 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 		}
 		before = s
 	}
-	// With an extractor a block may grow for long before it is full.
-	if n := len(sizes); n >= 8 && l.session.Shape == Usual && (j.extractor == "" || sizes[n/2] >= 0.9*blockTokens) {
-		j.slopes = append(j.slopes, slope(sizes[n/2:]))
+	if full := saturated(sizes); len(full) >= 8 && !l.session.Manner.Weighs {
+		j.slopes = append(j.slopes, slope(full))
 	}
+}
+
+// saturated are the sizes of a session's blocks from the first one on that is full: one
+// that is not grows with what is in force.
+func saturated(sizes []float64) []float64 {
+	first := slices.IndexFunc(sizes, func(n float64) bool { return n >= 0.9*blockTokens })
+	if first < 0 {
+		return nil
+	}
+	return sizes[first:]
 }
 
 // epoch judges the first turn of an epoch: what the model knows when it goes on.

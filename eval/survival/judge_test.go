@@ -201,3 +201,18 @@ func TestTheTextOfAnOfferMayBeNamedWhereAnAgentWeighsSummaries(t *testing.T) {
 		})
 	}
 }
+
+func TestABlockIsHeldToItsSizeOnceItIsFull(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		sizes, want []float64
+	}{
+		{"none", nil, nil},
+		{"never full", []float64{700, 900, 1600}, nil},
+		{"full from the third on", []float64{700, 1800, 2300, 2100, 2490}, []float64{2300, 2100, 2490}},
+	} {
+		if got := saturated(tt.sizes); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
