@@ -243,7 +243,7 @@ type chooser struct {
 // chooseWords picks what fits into max tokens. When all does not fit, messages
 // are cut to the sentences that are needed most: the first message and the
 // newest get up to a quarter each, then the sentences of each rank go in, newest
-// first, so that no word is kept without the later one that may override it.
+// first. No choice is kept without the later words that turn from it.
 // The order of the result is that of the session; left is the number of messages
 // of which nothing is shown.
 func chooseWords(ws []holdfast.UserWord, max int, estimate func(string) int) (kept []holdfast.UserWord, left int) {
@@ -267,6 +267,7 @@ func chooseWords(ws []holdfast.UserWord, max int, estimate func(string) int) (ke
 			break
 		}
 	}
+	c.withdraw()
 	for i, w := range ws {
 		if text := c.text(i); text != "" {
 			w.Text = text
@@ -326,6 +327,51 @@ func (c *chooser) rank(r rank, most int) bool {
 		}
 	}
 	return true
+}
+
+// withdraw gives choices back that words turn from which are later and were not taken:
+// where the first message, or a long sentence, went in ahead of its turn.
+func (c *chooser) withdraw() {
+	var turns []map[string]bool // the subjects of those words
+	for i := range slices.Backward(c.messages) {
+		for k, s := range slices.Backward(c.messages[i]) {
+			if c.taken[i][k] && len(turns) > 0 && chooses(s.text) {
+				own := subjects(s.text)
+				c.taken[i][k] = !slices.ContainsFunc(turns, func(later map[string]bool) bool { return sameSubject(own, later) })
+			}
+			if !c.taken[i][k] && s.rank != asked && opposing.MatchString(straight(s.text)) {
+				turns = append(turns, subjects(s.text))
+			}
+		}
+	}
+}
+
+// filler are long words that tell nothing of what a sentence is about.
+var filler = lookup("that this these those with from have will would could what which when where while then than they them there their here into over also just some more most very your been were does about after again before other " +
+	"dass eine einen einem einer eines wird werden wurde haben hatte sind auch noch oder aber wenn dann denn sich nach beim dort hier unser unsere mein dein diese dieser dieses alle alles habe mehr sehr schon")
+
+// subjects are the words of a sentence that tell what it is about: long ones and
+// numbers, but those by which people choose or turn.
+func subjects(sentence string) map[string]bool {
+	own := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(straight(sentence)), func(r rune) bool { return !isWord(r) && r != '_' && r != '\'' }) {
+		if (utf8.RuneCountInString(word) >= 4 || strings.ContainsFunc(word, unicode.IsDigit)) && !choosing[word] && !filler[word] && !opposing.MatchString(word) {
+			own[word] = true
+		}
+	}
+	return own
+}
+
+// sameSubject reports whether a choice and later words are about the same: they share
+// three subjects, or two that are half of those of the choice, or its only one.
+func sameSubject(choice, later map[string]bool) bool {
+	shared := 0
+	for word := range choice {
+		if later[word] {
+			shared++
+		}
+	}
+	return shared >= 3 || 2*shared >= len(choice) && (shared == 2 || shared == 1 && len(choice) == 1)
 }
 
 // text is what was taken of a message; marks stand for what was not.

@@ -126,6 +126,44 @@ func TestWordsInTheBlock(t *testing.T) {
 	})
 }
 
+// The first message goes in ahead of newer ones: not without those that turn from it.
+func TestNoChoiceIsShownWithoutTheLaterWordsThatTurnFromIt(t *testing.T) {
+	const (
+		task   = "Build the importer for the nightly run."
+		choice = "For the queue of the importer we use a cron job, because the event listener was slow."
+		wahl   = "Für die Warteschlange 4 nehmen wir einen Cronjob, weil der Listener langsam war."
+		limit  = "Never put more than 500 rows into one batch of the importer."
+		short  = "Use sqlite."
+	)
+	for _, tt := range []struct {
+		name, choice, later string
+		room                int
+		want                bool
+	}{
+		{"what turns from it is left out", choice, "I changed my mind about the queue of the importer: a timer, not a cron job.", 320, false},
+		{"in German too", wahl, "Bei der Warteschlange 4 habe ich es mir anders überlegt: ein Timer, kein Cronjob.", 320, false},
+		{"a choice of one word", short, "No, forget sqlite, take what the others have.", 320, false},
+		{"what turns from it has room", choice, "I changed my mind about the queue of the importer: a timer, not a cron job.", 2000, true},
+		{"nothing turns from it", choice, "The queue of the importer is at port 4711 with the cron job.", 320, true},
+		{"what is left out turns from something else", limit, "Forget the long names for the helper of the importer.", 320, true},
+		{"what is left out asks", choice, "Why do we not use the timer for the queue of the importer, but a cron job?", 320, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			texts := []string{task + " " + tt.choice, tt.later}
+			for i := range 40 {
+				texts = append(texts, fmt.Sprintf("The worker %d gets port %d.", i, 4000+i))
+			}
+			b, _ := continuity.Render(said(texts...), continuity.All, continuity.Budget{Tokens: 2500, Words: tt.room}, continuity.EstimateTokens)
+			if got := strings.Contains(b.Text, tt.choice); got != tt.want || !strings.Contains(b.Text, task) {
+				t.Errorf("shown: %v\n%s", got, b.Text)
+			}
+			if got := strings.Contains(b.Text, tt.later); got != (tt.room == 2000) {
+				t.Errorf("what is later is shown: %v", got)
+			}
+		})
+	}
+}
+
 func TestWordsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(rapid.StringMatching(`[a-z0-9 ./]{0,400}`), 1, 80).Draw(t, "texts")
