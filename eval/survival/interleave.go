@@ -143,7 +143,7 @@ func (w *world) states(l *lane) (all []string) {
 			continue
 		}
 		epoch = s.epoch
-		blocks := blocksOf(textsOf(bodies[key{l.name, s.seq, s.copied}]), l.session.forged)
+		blocks := l.session.blocks(bodies[key{l.name, s.seq, s.copied}])
 		var lines []string
 		for line := range strings.Lines(strings.Join(blocks, "\n")) {
 			if !strings.HasPrefix(line, holdfast.BlockOpen) && !strings.HasPrefix(line, "record revision ") {

@@ -92,7 +92,7 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 		if s.kind != eval.Turn {
 			continue
 		}
-		blocks := blocksOf(textsOf(a.body), l.session.forged)
+		blocks := l.session.blocks(a.body)
 		if s.copied > 0 {
 			j.tally.count(copies, len(blocks) <= 1, "%s", where("a repeated request holds more than one block"))
 			same := bytes.Equal(a.body, arrived[key{l.name, s.seq, 0}].body)
@@ -438,6 +438,17 @@ func (l *lane) side() string {
 		return "b"
 	}
 	return "a"
+}
+
+// blocks are the records in a body that are ours.
+func (s *Session) blocks(body []byte) []string {
+	found := blocksOf(textsOf(body), s.forged)
+	if s.Shape == Bare {
+		// Nothing is recorded: what only begins like a record is a summarizer's, and
+		// nobody mends it.
+		found = slices.DeleteFunc(found, func(b string) bool { return !strings.HasSuffix(b, holdfast.BlockClose) })
+	}
+	return found
 }
 
 // forged reports whether a block was written by a session's attack or by a

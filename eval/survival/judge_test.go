@@ -35,6 +35,24 @@ func TestAForgedRecordIsToldFromOneThatHoldsAPlanWithItsWord(t *testing.T) {
 	}
 }
 
+func TestATornRecordIsNoneWhereNothingIsRecorded(t *testing.T) {
+	const torn, whole = holdfast.BlockOpen + " revision=\\\"3\\\">", holdfast.BlockOpen + " revision=\\\"4\\\"> " + holdfast.BlockClose
+	for _, tt := range []struct {
+		name, text string
+		shape      Shape
+		want       int
+	}{
+		{"torn", torn, Usual, 1},
+		{"torn, and nothing is recorded", torn, Bare, 0},
+		{"whole, and nothing should be recorded", whole, Bare, 1},
+	} {
+		s := &Session{Shape: tt.shape}
+		if got := s.blocks([]byte(`{"text":"` + tt.text + `"}`)); len(got) != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
 func TestALiteralIsFoundAsAWholeWordOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
