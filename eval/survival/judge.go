@@ -75,6 +75,7 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 	var before, first *sent // the turn before, and the first of its epoch
 	var record string
 	var sizes []float64
+	branched := false
 	for i := range l.sent {
 		s := &l.sent[i]
 		where := func(what string) string { return fmt.Sprintf("%s, request %d: %s", l.name, s.seq, what) }
@@ -99,7 +100,12 @@ func (j *judge) lane(l *lane, arrived map[key]*arrival) {
 			j.tally.count(differs, same, "%s", where(fmt.Sprintf("copy %d is not what arrived before", s.copied)))
 			continue
 		}
-		late := j.extractor != "" && before != nil && before.epoch == s.epoch && len(blocks) == 1 && newer(blocks[0], record)
+		late := j.extractor != "" && before != nil && before.epoch == s.epoch && len(blocks) == 1
+		if late && !newer(blocks[0], record) {
+			// Once: the side of a fork that goes on later is a branch with revisions of its own.
+			late = !branched && l.session.Fork != nil && blocks[0] != record
+			branched = branched || late
+		}
 		if late {
 			record = blocks[0] // what came too late for the epoch takes the place of its block
 		} else if before != nil && before.epoch == s.epoch {
@@ -147,14 +153,17 @@ func (j *judge) epoch(l *lane, s, before *sent, record string, n int, where func
 	if s.middle && s.at > 0 {
 		strict = l.session.Gold[s.at-1] // the last round stands behind the summary, word for word
 	}
+	b := readBlock(record)
+	if next := s.at + 1; j.extractor != "" && !s.middle && next < len(l.session.Gold) {
+		loose = b.told(strict, l.session.Gold[next])
+	}
 	since := Gold{}
 	switch {
 	case before != nil:
 		since = l.session.Gold[before.at]
 	case l.forked:
-		since = loose // what was said before is judged at the boundaries of the other side
+		since = l.session.Gold[s.at] // what was said before is judged at the boundaries of the other side
 	}
-	b := readBlock(record)
 	words := !l.session.Manner.KeepsWords
 	if strict.carries(words) {
 		j.tally.count(ahead, n > 0, "%s", where("the first request of an epoch has no block"))
@@ -211,6 +220,20 @@ func (j *judge) plan(l *lane, b block, strict, loose Gold, where func(string) st
 	case len(want) == 0 && len(strict.Open()) == 0:
 		j.tally.count(stale, !b.planned, "%s", where("a plan is in force that is done or was never accepted"))
 	}
+}
+
+// told is what may be in a block beside a state where what comes too late is written with
+// what the user says now: what holds behind the next answer or, where the user said yes
+// to a plan, that plan without the steps that the answer makes of it.
+func (b block) told(now, next Gold) Gold {
+	if now.Waiting != "" && slices.Contains(next.Accepted, now.Waiting) {
+		yes := next
+		yes.Approved, yes.Steps = now.Waiting, nil
+		if b.shows(yes) {
+			return yes
+		}
+	}
+	return next
 }
 
 // shows reports whether the plan in force is that of a state, no more and no less.

@@ -234,3 +234,21 @@ func TestABlockIsHeldToItsSizeOnceItIsFull(t *testing.T) {
 		}
 	}
 }
+
+func TestABlockThatIsWrittenLateMayHaveWhatTheUserSaysNow(t *testing.T) {
+	const plan = "# Plan\n\n1. move the index\n2. drop the table"
+	begun := holdfast.Step{Text: "read", Status: holdfast.StepPending}
+	waits := Gold{Steps: []holdfast.Step{begun}, Waiting: plan}
+	listed := Gold{Steps: []holdfast.Step{{Text: "move the index", Status: holdfast.StepPending}}, Accepted: []string{plan}}
+	approved := readBlock("## Plan in force (0 of 2 steps completed)\n\n### The plan as the user approved it\n> 1. move the index\n> 2. drop the table\n")
+	older := readBlock("## Plan in force (0 of 1 steps completed)\n1. [pending] read\n")
+	if got := approved.told(waits, listed); got.Approved != plan || len(got.Steps) > 0 {
+		t.Errorf("behind a yes: %+v", got)
+	}
+	if got := approved.told(waits, waits); got.Approved != "" {
+		t.Errorf("without a yes: %+v", got)
+	}
+	if got := older.told(waits, listed); got.Approved != "" || len(got.Steps) != 1 {
+		t.Errorf("a block of before: %+v", got)
+	}
+}
