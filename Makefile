@@ -4,7 +4,7 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZ    ?= 10s
-SEEDS   ?= 1
+SEEDS   ?= 2
 # The tools are pinned in a file of their own, so that the product's go.mod
 # holds the product's dependencies only.
 TOOLS   := -modfile=tools/tools.mod
