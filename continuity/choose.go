@@ -243,7 +243,8 @@ type chooser struct {
 // chooseWords picks what fits into max tokens. When all does not fit, messages
 // are cut to the sentences that are needed most: the first message and the
 // newest get up to a quarter each, then the sentences of each rank go in, newest
-// first. No choice is kept without the later words that turn from it.
+// first. No choice is kept without the later words that turn from it, as far as the
+// words that both share tell, in English and German (see withdraw).
 // The order of the result is that of the session; left is the number of messages
 // of which nothing is shown.
 func chooseWords(ws []holdfast.UserWord, max int, estimate func(string) int) (kept []holdfast.UserWord, left int) {
@@ -330,7 +331,7 @@ func (c *chooser) rank(r rank, most int) bool {
 }
 
 // withdraw gives choices back that words turn from which are later and were not taken:
-// where the first message, or a long sentence, went in ahead of its turn.
+// where the first message went in ahead of its turn, or later words were too long.
 func (c *chooser) withdraw() {
 	var turns []map[string]bool // the subjects of those words
 	for i := range slices.Backward(c.messages) {
